@@ -32,30 +32,21 @@ class ActionRow:
     Texts contain placeholders in braces: path parameters, `partner_id`, `zone`, and members of the response.
 
     Args:
-        path: console path of the action.
-        does: short description for readers of the table.
-        call: method and path in the admin, control or partner API.
-        page: page to redirect to.
-        notice: sentence about the result, or a function that builds it from the values.
-        hint: second sentence of the notice, likewise.
         body: function that builds the request body from form fields and path parameters; None: no body.
-        missing: error text for an unknown object; empty: use the API's text.
         render_elements: function that renders the page elements to update when the page stays open.
-        removed_ids: ids of elements to remove from such a page.
-        steps_aside: True if the call replaces the store that the console itself uses.
     """
 
-    path: str
-    does: str
-    call: str
-    page: str
-    notice: NoticeText
-    hint: NoticeText = ""
+    path: str  # console path of the action
+    does: str  # short description for readers of the table
+    call: str  # method and path in the admin, control or partner API
+    page: str  # page to redirect to
+    notice: NoticeText  # sentence about the result, or a function that builds it from the values
+    hint: NoticeText = ""  # second sentence of the notice, likewise
     body: Callable[[Fields], Body] | None = None
-    missing: str = ""
+    missing: str = ""  # error text for an unknown object; empty: use the API's text
     render_elements: ActionElements | None = None
-    removed_ids: tuple[str, ...] = ()
-    steps_aside: bool = False
+    removed_ids: tuple[str, ...] = ()  # ids of elements to remove from such a page
+    steps_aside: bool = False  # True if the call replaces the store that the console itself uses
 
     @property
     def page_row(self) -> PageRoute:

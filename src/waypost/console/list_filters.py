@@ -39,56 +39,35 @@ Members = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FilterContext:
-    """Time, zone and right to see texts that the meaning of a filter depends on.
+    """Time, zone and right to see texts that the meaning of a filter depends on."""
 
-    Attributes:
-        now_ms: end of "last hour".
-        zone: the reader's: of "today", and of times without a zone of their own.
-        show_text: false: only whole words are found.
-    """
-
-    now_ms: int
-    zone: DisplayZone
-    show_text: bool
+    now_ms: int  # end of "last hour"
+    zone: DisplayZone  # the reader's: of "today", and of times without a zone of their own
+    show_text: bool  # false: only whole words are found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterField:
-    """One field of a filter.
+    """One field of a filter."""
 
-    Attributes:
-        name: in the query.
-        parse: returns what a text means; a ValueError says what is accepted.
-        kind: of the input: search, text, number, date, select, or suggestions.
-        options: values and labels of a select; texts that a field suggests.
-        is_more: shown under "More filters".
-    """
-
-    name: str
+    name: str  # in the query
     label: str
-    parse: Callable[[str, FilterContext], Members]
-    kind: str = "text"
-    options: Options = ()
+    parse: Callable[[str, FilterContext], Members]  # returns what a text means; a ValueError says what is accepted
+    kind: str = "text"  # of the input: search, text, number, date, select, or suggestions
+    options: Options = ()  # values and labels of a select; texts that a field suggests
     placeholder: str = ""
     title: str = ""
-    is_more: bool = False
+    is_more: bool = False  # shown under "More filters"
 
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """The filter of one request.
+    """The filter of one request."""
 
-    Attributes:
-        given: values of the form's fields, with times in the reader's zone.
-        search: the store's filter; that of everything if any field is wrong.
-        wrong: errors by field; if there are any, nothing is searched.
-        before: cursor at which the page begins; empty: the newest page.
-    """
-
-    given: Mapping[str, str]
-    search: Any
-    wrong: Mapping[str, str]
-    before: str = ""
+    given: Mapping[str, str]  # values of the form's fields, with times in the reader's zone
+    search: Any  # the store's filter; that of everything if any field is wrong
+    wrong: Mapping[str, str]  # errors by field; if there are any, nothing is searched
+    before: str = ""  # cursor at which the page begins; empty: the newest page
     more: frozenset[str] = frozenset()
 
     @property
@@ -112,12 +91,11 @@ class FilterForm:
     """The fields of a filter, and the store's filter that they make.
 
     Attributes:
-        make: called with the members that the fields return.
         times: fields of a range beside `time`, each with its member of the store's filter; empty: no range.
     """
 
     fields: tuple[FilterField, ...]
-    make: Callable[..., Any]
+    make: Callable[..., Any]  # called with the members that the fields return
     times: Mapping[str, str]
 
     @property

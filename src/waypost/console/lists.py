@@ -37,32 +37,20 @@ _FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """The page of a list to be read, and its limits.
+    """The page of a list to be read, and its limits."""
 
-    Attributes:
-        before: cursor at which the page begins; empty: the newest.
-        at_most: how many rows.
-        scan_limit: how many rows are scanned at most; None: the store's limit.
-    """
-
-    before: str = ""
-    at_most: int = ROWS_PER_PAGE
-    scan_limit: int | None = None
+    before: str = ""  # cursor at which the page begins; empty: the newest
+    at_most: int = ROWS_PER_PAGE  # how many rows
+    scan_limit: int | None = None  # how many rows are scanned at most; None: the store's limit
 
 
 @dataclass(frozen=True, slots=True)
 class ListRows:
-    """One page of rows.
+    """One page of rows."""
 
-    Attributes:
-        rows: newest first: of the store, with what the list adds.
-        older: cursor of the next page; empty if there is none.
-        searched_to_ms: how far back the search went, if a limit ended the page.
-    """
-
-    rows: Sequence[Any] = ()
-    older: str = ""
-    searched_to_ms: int | None = None
+    rows: Sequence[Any] = ()  # newest first: of the store, with what the list adds
+    older: str = ""  # cursor of the next page; empty if there is none
+    searched_to_ms: int | None = None  # how far back the search went, if a limit ended the page
 
 
 ReadRows = Callable[[PageTools, PageRequest, ListFilter, ListQuery], Awaitable[ListRows]]
@@ -91,19 +79,6 @@ class ListPage:
     """One list.
 
     Attributes:
-        name: of its saved filters, and of the file of an export.
-        path: of the page.
-        title: of the page, and of the list for screen readers.
-        noun: what its rows are, as in "Older messages".
-        page: template of the page.
-        macros: template with the macros `row` and `nothing`, and what else the page has.
-        sheets: its style sheets.
-        columns: headers.
-        form: fields of the filter.
-        read: reads a page of rows.
-        find: reads rows by the ids that their checkboxes have.
-        element_id: of a row.
-        cursor: of a row: the page after it begins there.
         export: columns of the export, each with its value of a row; without texts of messages.
         values: further values for the template; `options`: those of selects that depend on the partner, by field.
         page_of_one: path of the page to which a search for one id leads; empty: the list is shown.
@@ -112,20 +87,20 @@ class ListPage:
         keeps: whether a row that no longer matches stays on an open page.
     """
 
-    name: str
-    path: str
-    title: str
-    noun: str
-    macros: str
-    columns: tuple[str, ...]
-    form: FilterForm
-    read: ReadRows
-    find: FindRows
-    element_id: Callable[[Any], str]
-    cursor: Callable[[Any], str]
+    name: str  # of its saved filters, and of the file of an export
+    path: str  # of the page
+    title: str  # of the page, and of the list for screen readers
+    noun: str  # what its rows are, as in "Older messages"
+    macros: str  # template with the macros `row` and `nothing`, and what else the page has
+    columns: tuple[str, ...]  # headers
+    form: FilterForm  # fields of the filter
+    read: ReadRows  # reads a page of rows
+    find: FindRows  # reads rows by the ids that their checkboxes have
+    element_id: Callable[[Any], str]  # of a row
+    cursor: Callable[[Any], str]  # of a row: the page after it begins there
     export: Mapping[str, Callable[[Any], object]]
-    page: str = "list.html"
-    sheets: tuple[str, ...] = ()
+    page: str = "list.html"  # template of the page
+    sheets: tuple[str, ...] = ()  # its style sheets
     values: Callable[[PageTools, PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] = no_values
     page_of_one: Callable[[PageTools, PageRequest, ListFilter, ListRows], Awaitable[str]] = no_page
     watch: Callable[[PageTools, PageRequest, ListFilter], ChangedRows] | None = None

@@ -23,21 +23,13 @@ CONTEXT_CACHE_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """State of the simulator that the layout shows on every page.
+    """State of the simulator that the layout shows on every page."""
 
-    Attributes:
-        has_simulator: True if there are simulated phones.
-        faults: armed faults as the control API returns them, each with `id`, `kind` and more.
-        now_ms: time of the service's clock.
-        rate: speed of that clock relative to real time; 0: stopped.
-        ahead_ms: difference to the machine's time.
-    """
-
-    has_simulator: bool
-    faults: list[dict[str, Any]]
-    now_ms: int
-    rate: float
-    ahead_ms: int
+    has_simulator: bool  # True if there are simulated phones
+    faults: list[dict[str, Any]]  # armed faults as the control API returns them, each with `id`, `kind` and more
+    now_ms: int  # time of the service's clock
+    rate: float  # speed of that clock relative to real time; 0: stopped
+    ahead_ms: int  # difference to the machine's time
 
 
 class PageContextReader:
@@ -90,23 +82,14 @@ SHELL_MACROS: Final = "shell.html"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One page to open, or one action.
+    """One page to open, or one action."""
 
-    Attributes:
-        name: displayed and searched text.
-        section: part of the console that it belongs to.
-        path: of the page or action; `{app_id}` stands for the current app.
-        posts: form fields of an action; None for a page.
-        stays: True if the open page stays and shows a notice.
-        confirmation: question to confirm first; empty: none.
-    """
-
-    name: str
-    section: str
-    path: str
-    posts: Mapping[str, str] | None = None
-    stays: bool = False
-    confirmation: str = ""
+    name: str  # displayed and searched text
+    section: str  # part of the console that it belongs to
+    path: str  # of the page or action; `{app_id}` stands for the current app
+    posts: Mapping[str, str] | None = None  # form fields of an action; None for a page
+    stays: bool = False  # True if the open page stays and shows a notice
+    confirmation: str = ""  # question to confirm first; empty: none
 
 
 def action_command(
@@ -121,17 +104,15 @@ class PageTable:
     """Navigation, tabs, commands and texts that pages take from the table of pages.
 
     Attributes:
-        navigation: name, label, path and condition of each section.
         tabs: by the section's name: group, label and path of each tab.
-        commands: of the palette.
         audited_actions: what each action did, by method and path template.
     """
 
-    navigation: Sequence[tuple[str, str, str, str]] = ()
+    navigation: Sequence[tuple[str, str, str, str]] = ()  # name, label, path and condition of each section
     tabs: Mapping[str, Sequence[tuple[str, str, str]]] = field(
         default_factory=dict[str, Sequence[tuple[str, str, str]]]
     )
-    commands: Sequence[Command] = ()
+    commands: Sequence[Command] = ()  # of the palette
     audited_actions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

@@ -39,22 +39,18 @@ class PageRoute:
     """One route. `{app_id}` in a path must be one of the partner's apps.
 
     Attributes:
-        does: of a page, its name in the palette; of an action, its text in the audit log.
         is_shared: shows or changes what is for administrators only under `serve`, such as what all partners share.
-        is_audited: writes an entry in the audit log, also when it is rejected.
-        nav: when the navigation has the page: always, or for an app, simulator or administrator; empty: never.
-        tab: its tab in its section, after the group of tabs and `/` if there are groups; empty: none.
     """
 
     kind: RouteKind
     path: str
     endpoint: Endpoint
-    does: str
+    does: str  # of a page, its name in the palette; of an action, its text in the audit log
     audience: Audience = Audience.PARTNER
     is_shared: bool = False
-    is_audited: bool = False
-    nav: str = ""
-    tab: str = ""
+    is_audited: bool = False  # writes an entry in the audit log, also when it is rejected
+    nav: str = ""  # when the navigation has the page: always, or for an app, simulator or administrator; empty: never
+    tab: str = ""  # its tab in its section, after the group of tabs and `/` if there are groups; empty: none
 
     @property
     def method(self) -> str:
@@ -75,13 +71,9 @@ def rows_at(path: str, *rows: PageRoute) -> list[PageRoute]:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One item of the navigation, with the rows of its pages.
+    """One item of the navigation, with the rows of its pages."""
 
-    Attributes:
-        name: of its icon; pages name it as `here`.
-    """
-
-    name: str
+    name: str  # of its icon; pages name it as `here`
     label: str
     rows: Sequence[PageRoute]
 

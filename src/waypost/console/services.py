@@ -76,29 +76,18 @@ class ConsoleServices:
     """Services for every endpoint.
 
     Attributes:
-        clock: the service's clock; under `dev` users can move it.
-        sign_in_limiter: limits failed sign-ins; active even if rate limits are disabled.
         client_address: returns the client address by which attempts are counted.
-        audit: log of actions in the console.
-        is_admin_token: checks a text against the service's admin token.
-        has_admin_token: True if the service has an admin token.
-        public_url: URL at which partners and receivers reach the service, without a trailing slash.
-        simulator_url: URL of the simulator that is the operator of new partners; None without one.
-        demo_partner_id: partner that a demo signs in as; None under `serve`.
-        hosts: allowed host names of a demo, besides loopback.
-        show_text: True if message texts are shown without a click.
         operation_titles: returns what each operation of the API is called, by its method and path.
-        request_log_sample: one of how many successful requests is logged; 0: none.
     """
 
     database: Database
     directory: Directory
     files: MediaFiles
     secret_box: SecretBox
-    clock: Clock
+    clock: Clock  # the service's clock; under `dev` users can move it
     ids: Ids
     passwords: PasswordVerifier
-    sign_in_limiter: SignInLimiter
+    sign_in_limiter: SignInLimiter  # limits failed sign-ins; active even if rate limits are disabled
     client_address: Callable[[MutableMapping[str, Any]], str]
     limited: LimitedRequests
     ready: ReadinessChecks
@@ -107,16 +96,16 @@ class ConsoleServices:
     assets: Assets
     change_signal: ChangeSignal
     sessions: Sessions
-    audit: AuditLog
-    is_admin_token: Callable[[str], bool]
-    has_admin_token: bool
-    public_url: str
+    audit: AuditLog  # log of actions in the console
+    is_admin_token: Callable[[str], bool]  # checks a text against the service's admin token
+    has_admin_token: bool  # True if the service has an admin token
+    public_url: str  # URL at which partners and receivers reach the service, without a trailing slash
     operation_titles: Callable[[], Mapping[str, str]]
-    simulator_url: str | None = None
-    demo_partner_id: int | None = None
-    hosts: tuple[str, ...] = ()
-    show_text: bool = False
-    request_log_sample: int = 0
+    simulator_url: str | None = None  # URL of the simulator that is the operator of new partners; None without one
+    demo_partner_id: int | None = None  # partner that a demo signs in as; None under `serve`
+    hosts: tuple[str, ...] = ()  # allowed host names of a demo, besides loopback
+    show_text: bool = False  # True if message texts are shown without a click
+    request_log_sample: int = 0  # one of how many successful requests is logged; 0: none
 
     @property
     def is_secure(self) -> bool:

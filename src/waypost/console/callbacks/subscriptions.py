@@ -68,24 +68,17 @@ _SLOW_MS: Final = 5_000
 
 @dataclass(slots=True)
 class SubscriptionFields:
-    """The values of the form.
-
-    Attributes:
-        header_names: of the stored headers; their values are never shown again.
-        headers: new ones, one per line.
-        removed: names that are checked for removal.
-        wrong: errors by field; `form` for those of no field.
-    """
+    """The values of the form."""
 
     tag: str = ""
     url: str = ""
     version: str = "2"
     modes: tuple[str, ...] = DEFAULT_MODES
-    header_names: tuple[str, ...] = ()
-    headers: str = ""
-    removed: tuple[str, ...] = ()
+    header_names: tuple[str, ...] = ()  # of the stored headers; their values are never shown again
+    headers: str = ""  # new ones, one per line
+    removed: tuple[str, ...] = ()  # names that are checked for removal
     do_check: bool = True
-    wrong: dict[str, str] = field(default_factory=dict[str, str])
+    wrong: dict[str, str] = field(default_factory=dict[str, str])  # errors by field; `form` for those of no field
 
     @property
     def other_modes(self) -> list[str]:

@@ -39,21 +39,14 @@ _OF_THE_PAGE: Final = ("is_open", "has_phones", "partner_id")
 
 
 class DeliveryProblem(NamedTuple):
-    """The delivery problem shown above the steps.
+    """The delivery problem shown above the steps."""
 
-    Attributes:
-        tone: bad or warn.
-        reason: text of the operator or of Waypost; may be empty.
-        code: error code; None if there is none.
-        can_resend: True if resending makes sense.
-    """
-
-    tone: str
+    tone: str  # bad or warn
     what: str
-    reason: str
+    reason: str  # text of the operator or of Waypost; may be empty
     fix_hint: str
-    code: int | None = None
-    can_resend: bool = True
+    code: int | None = None  # error code; None if there is none
+    can_resend: bool = True  # True if resending makes sense
 
 
 def delivery_problem(trace: Mapping[str, Any]) -> DeliveryProblem | None:

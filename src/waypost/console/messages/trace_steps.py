@@ -19,19 +19,13 @@ from waypost.store.trace_events import SEND_ATTEMPTED
 
 
 class AttemptFold(NamedTuple):
-    """Consecutive attempts, shown as one step.
+    """Consecutive attempts, shown as one step."""
 
-    Attributes:
-        id: of the element with the attempts between the first and the last.
-        between: the newest of those, oldest first.
-        older: number of those that are not listed.
-    """
-
-    id: str
+    id: str  # of the element with the attempts between the first and the last
     first: "TraceStepView"
     last: "TraceStepView"
-    between: Sequence["TraceStepView"]
-    older: int
+    between: Sequence["TraceStepView"]  # the newest of those, oldest first
+    older: int  # number of those that are not listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +33,23 @@ class TraceStepView:
     """One step of a trace.
 
     Attributes:
-        id: element id.
-        at_ms: None for a future step.
-        who: You, Waypost, Operator or Callback.
-        tone: good, bad, warn, info or quiet.
-        gap_ms: time since the previous step; None for the first and for a future step.
-        event: that callbacks are about; empty if there are none about this step.
         branches: those callbacks, by the tags of their subscriptions: `status` and `tag`, empty if it is deleted;
             `after_ms`, the time from the event to the delivery, None without one; `tries` without replays; `replays`.
-        is_request: the request is attached.
-        job: the job that this step waits for.
-        number: number of an attempt at the operator, from 1; 0 for other steps.
-        fold: the attempts that this step combines; None for a single step.
     """
 
-    id: str
-    at_ms: int | None
-    who: str
-    tone: str
+    id: str  # element id
+    at_ms: int | None  # None for a future step
+    who: str  # You, Waypost, Operator or Callback
+    tone: str  # good, bad, warn, info or quiet
     title: str
     text: str = ""
-    gap_ms: int | None = None
-    event: str = ""
+    gap_ms: int | None = None  # time since the previous step; None for the first and for a future step
+    event: str = ""  # that callbacks are about; empty if there are none about this step
     branches: Sequence[Mapping[str, Any]] = ()
-    is_request: bool = False
-    job: Mapping[str, Any] | None = None
-    number: int = 0
-    fold: AttemptFold | None = None
+    is_request: bool = False  # the request is attached
+    job: Mapping[str, Any] | None = None  # the job that this step waits for
+    number: int = 0  # number of an attempt at the operator, from 1; 0 for other steps
+    fold: AttemptFold | None = None  # the attempts that this step combines; None for a single step
 
 
 TIMED_EVENTS: Final = {  # of the summary, in the order of a message's life

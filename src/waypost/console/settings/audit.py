@@ -75,21 +75,14 @@ _INTERFACES: Final = (("/admin/", "admin API"), ("/partner/", "partner API"), ("
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One entry as it is shown.
-
-    Attributes:
-        text: what was done.
-        interface: where.
-        subject: names and values of what it concerned.
-        reason: why it was rejected, or a detail.
-    """
+    """One entry as it is shown."""
 
     entry: AuditEntry
-    text: str
+    text: str  # what was done
     actor: str
-    interface: str
-    subject: list[tuple[str, str]]
-    reason: str
+    interface: str  # where
+    subject: list[tuple[str, str]]  # names and values of what it concerned
+    reason: str  # why it was rejected, or a detail
 
 
 def make_audit_row(entry: AuditEntry, app_names: Mapping[str, str], actions: Mapping[str, str]) -> AuditRow:

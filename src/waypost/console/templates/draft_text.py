@@ -49,14 +49,10 @@ Texts = dict[str, str]
 
 @dataclass(slots=True)
 class CardContent:
-    """One card in the editor.
-
-    Attributes:
-        values: sample values of its body's variables, by name.
-    """
+    """One card in the editor."""
 
     texts: Texts = field(default_factory=Texts)
-    values: Texts = field(default_factory=Texts)
+    values: Texts = field(default_factory=Texts)  # sample values of its body's variables, by name
     buttons: list[Texts] = field(default_factory=list[Texts])
 
     @property
@@ -72,21 +68,15 @@ class CardContent:
 
 @dataclass(slots=True)
 class EditorContent:
-    """A whole template in the editor.
-
-    Attributes:
-        values: sample values of the body's variables, by name.
-        header_value: the sample value of the header's variable.
-        edited_id: the id of the template that is edited; empty: it is new.
-    """
+    """A whole template in the editor."""
 
     texts: Texts = field(default_factory=Texts)
     flags: set[str] = field(default_factory=set[str])
-    values: Texts = field(default_factory=Texts)
-    header_value: str = ""
+    values: Texts = field(default_factory=Texts)  # sample values of the body's variables, by name
+    header_value: str = ""  # the sample value of the header's variable
     buttons: list[Texts] = field(default_factory=list[Texts])
     cards: list[CardContent] = field(default_factory=list[CardContent])
-    edited_id: str = ""
+    edited_id: str = ""  # the id of the template that is edited; empty: it is new
 
     @property
     def names(self) -> list[str]:

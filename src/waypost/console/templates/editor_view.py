@@ -147,18 +147,10 @@ class EditorView:
     """The values of the editor page.
 
     Attributes:
-        template: that is edited; None: it is new.
-        path: target of the form.
         violations: violations, each as the API's check returns it, with `element`.
         notes: the same by element.
-        error: an error that is not among the violations.
-        error_field: the field that it names; may be empty.
-        shown: the preview.
         samples: `url` and `name` of each sample, by its reference.
-        is_checked: True once the rules were checked; an untouched editor shows no violations.
         changes: what differs from the last approved version; None: there is none, or a field cannot be read.
-        focus: id of the control that gets the focus when the page is loaded; empty: none.
-        languages: of other templates with the same name, when a language is added to a template.
     """
 
     kind_labels: ClassVar = KIND_LABELS
@@ -169,18 +161,18 @@ class EditorView:
     ]
     all_languages: ClassVar = listed_languages()
     content: EditorContent
-    template: Template | None
-    path: str
+    template: Template | None  # that is edited; None: it is new
+    path: str  # target of the form
     violations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     notes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
-    error: str = ""
-    error_field: str = ""
-    shown: dict[str, Any] | None = None
+    error: str = ""  # an error that is not among the violations
+    error_field: str = ""  # the field that it names; may be empty
+    shown: dict[str, Any] | None = None  # the preview
     samples: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
-    is_checked: bool = False
+    is_checked: bool = False  # True once the rules were checked; an untouched editor shows no violations
     changes: list[FieldChange] | None = None
-    focus: str = ""
-    languages: tuple[str, ...] = ()
+    focus: str = ""  # id of the control that gets the focus when the page is loaded; empty: none
+    languages: tuple[str, ...] = ()  # of other templates with the same name, when a language is added to a template
 
     @property
     def language_name(self) -> str:
