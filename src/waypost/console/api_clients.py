@@ -41,7 +41,7 @@ class ApiClients:
         control: the simulator control API; None without a simulator.
 
     Args:
-        application: this process's ASGI application: the partner API and the admin API.
+        application: this process's, with the partner API and the admin API.
         admin_token: the console's own admin credential, known only to this process.
         control: transport to the simulator.
         control_token: the control API's credential, if it requires one.
@@ -113,55 +113,27 @@ class ControlClient(ApiClient):
     async def open(
         self, path: str, *, method: str = "GET", range_headers: Mapping[str, str] = MappingProxyType({})
     ) -> StreamedResponse:
-        """Open a response that is not JSON, such as a media file, whatever its status; the caller closes it.
-
-        Args:
-            path: path of the call.
-            method: GET or HEAD.
-            range_headers: range headers.
-
-        Raises:
-            ApiUnreachable: the simulator does not respond.
-        """
+        """Open a response that is not JSON, such as a media file, whatever its status; the caller closes it."""
         return await self._control_transport.open(method, path, {**self._control_headers, **range_headers})
 
     async def get(self, path: str) -> Any:
-        """Return the JSON response to a GET.
-
-        Raises:
-            ApiResponseError: the response is an error.
-            ApiUnreachable: the simulator does not respond.
-        """
+        """Return the JSON response to a GET."""
         return await self.json("GET", path)
 
     async def post(self, path: str, body: Any = None) -> Any:
-        """Return the JSON response to a POST.
-
-        Raises:
-            ApiResponseError: the response is an error.
-            ApiUnreachable: the simulator does not respond.
-        """
+        """Return the JSON response to a POST."""
         return await self.json("POST", path, {} if body is None else body)
 
 
-# fmt: off
 _RANGE_HEADERS: Final = ("range", "if-range")
-_FORWARDED_HEADERS: Final = (  # response headers that are passed on; the console sets the media type itself
-    "content-length", "content-range", "etag", "last-modified",
-)
-# fmt: on
+_FORWARDED_HEADERS: Final = ("content-length", "content-range", "etag", "last-modified")
+"""Response headers that are passed on; the console sets the media type itself."""
 _log = log("console")
 _ONE_RANGE: Final = re.compile("bytes=(?:([0-9]{1,15})-([0-9]{0,15})|-[0-9]{1,15})")
 
 
 async def open_file(control: ControlClient, page_request: PageRequest, path: str) -> StreamedResponse:
-    """Open a file, or the one range of it that the browser requested.
-
-    The caller passes the result to `proxy_response` or closes it.
-
-    Raises:
-        ApiUnreachable: the simulator does not respond.
-    """
+    """Open a file, or the one range of it that was requested; the caller passes it to `proxy_response` or closes it."""
     headers = page_request.request.headers
     range_headers = {name: headers[name] for name in _RANGE_HEADERS if name in headers}
     if not _is_one_range(range_headers.get("range", "")):

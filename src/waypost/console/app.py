@@ -48,12 +48,7 @@ class Console:
 
     def _routes(self) -> list[Route]:
         """Return all routes; last the pages for a wrong method and for an unknown path."""
-        from waypost.console.routes import (  # here: every page, 60 ms of each start
-            ELSEWHERE,
-            NOT_FOUND_ROUTES,
-            PAGES,
-            TABLE,
-        )
+        from waypost.console.routes import ELSEWHERE, NOT_FOUND_ROUTES, PAGES, TABLE  # here: 60 ms of each start
 
         self.tools = replace(self.tools, table=TABLE)
         self.services.pages.add_globals(navigation=TABLE.navigation, tabs=TABLE.tabs)
@@ -64,7 +59,8 @@ class Console:
         ]
 
         def allowed_at(request: Request) -> set[str]:
-            return _allowed_methods(pages, request)
+            matches = [route for route in pages if route.matches(request.scope)[0] is not Match.NONE]
+            return {method for route in matches for method in route.methods or ()}
 
         return [
             Route(_STATIC, self.services.assets.serve, methods=["GET"]),
@@ -124,13 +120,6 @@ class _LazyRoutes(BaseRoute):
         await scope[_MATCHED_ROUTE].handle(scope, receive, send)
 
 
-def _allowed_methods(routes: Sequence[Route], request: Request) -> set[str]:
-    """Return the methods of all routes that match a request's path."""
-    matches = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
-    return {method for route in matches for method in route.methods or ()}
-
-
-async def _reject_static_method(request: Request) -> Response:
-    del request
+async def _reject_static_method(_request: Request) -> Response:
     headers = {**SECURITY_HEADERS, "Allow": "GET, HEAD"}
     return Response("Method not allowed. Use GET.", 405, headers, media_type="text/plain")

@@ -33,42 +33,30 @@ from waypost.wire.errors import ERRORS
 _REJECTED: Final = 409
 
 
-async def record_action(row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response) -> None:
-    """Write the audit entry of an action or a search and return when it is on disk; do nothing for other pages."""
-    status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
-    outcome = "searched in hidden texts" if page_request.searches_hidden_text else ""
-    await _record(row, tools, page_request, status, outcome if status < 400 else "rejected")
-
-
-async def record_rejection(
-    row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response, error: Exception
+async def _record(
+    row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response, error: Exception | None = None
 ) -> None:
-    """Write the audit entry of a rejected action; log an error if that fails too."""
-    try:
-        await _record(row, tools, page_request, response.status_code, type(error).__name__)
-    except Exception:  # noqa: BLE001  the response is an error already
-        _log.exception("audit entry could not be written", action=row.path)
+    """Write the audit entry of an action or a search and return when it is on disk; do nothing for other pages.
 
-
-async def _record(row: PageRoute, tools: PageTools, page_request: PageRequest, status: int, detail: str) -> None:
-    session = page_request.session
-    is_audited = row.is_audited or page_request.searches_hidden_text
-    if not is_audited or session is None or (row.is_shared and _is_demo(tools)):
+    In a demonstration, what all partners share is not recorded: its user is its administrator, and a reset deletes
+    the log with the store.
+    """
+    session, searches = page_request.session, page_request.searches_hidden_text
+    is_unrecorded = row.is_shared and tools.services.demo_partner_id is not None
+    if session is None or is_unrecorded or not (row.is_audited or searches):
         return
+    status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
+    if error is not None:
+        detail = type(error).__name__
+    elif status >= 400:
+        detail = "rejected"
+    else:
+        detail = "searched in hidden texts" if searches else ""
     await tools.services.audit.record(
-        actor=session.partner.email,
-        remote_address=tools.services.client_address(page_request.request.scope),
-        action=f"{row.method} {row.path}",
-        status=status,
-        partner_id=session.partner.id,
-        subject=page_request.path_params,
-        detail=detail,
-    )
-
-
-def _is_demo(tools: PageTools) -> bool:
-    """True in a demo: its user is its administrator, and a reset deletes the log with the store."""
-    return tools.services.demo_partner_id is not None
+        actor=session.partner.email, remote_address=tools.services.client_address(page_request.request.scope),
+        action=f"{row.method} {row.path}", status=status, partner_id=session.partner.id,
+        subject=page_request.path_params, detail=detail,
+    )  # fmt: skip
 
 
 CSRF_FIELD: Final = "csrf"
@@ -84,13 +72,16 @@ def guard_endpoint(row: PageRoute, tools: PageTools) -> Callable[[Request], Awai
         page_request = PageRequest(request, chosen_app_id=request.cookies.get(rendering.APP_COOKIE, ""))
         try:
             response = await _admit(row, tools, page_request) or await row.endpoint(tools, page_request)
-            await record_action(row, tools, page_request, response)
+            await _record(row, tools, page_request, response)
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001  every error becomes a page
             mark_rejected(request.scope)
             response = await _error_response(tools, page_request, error, row)
-            await record_rejection(row, tools, page_request, response, error)
+            try:
+                await _record(row, tools, page_request, response, error)
+            except Exception:  # noqa: BLE001  the response is an error already
+                _log.exception("audit entry could not be written", action=row.path)
             if isinstance(error, MethodNotAllowed):
                 response.headers["Allow"] = error.allowed
         finally:
@@ -106,17 +97,14 @@ def method_not_allowed(
     """Return a Starlette endpoint that reports a wrong method on an error page.
 
     Args:
-        path: path pattern of the route table.
-        allowed_at: function that returns the methods allowed for a request's path.
+        allowed_at: returns the methods allowed for a request's path.
     """
 
-    async def raise_error(tools: PageTools, page_request: PageRequest) -> Response:
-        del tools
+    async def raise_error(_tools: PageTools, page_request: PageRequest) -> Response:
         raise MethodNotAllowed(page_request.request.method, allowed_at(page_request.request))
 
-    guarded_endpoint = guard_endpoint(
-        PageRoute(RouteKind.PAGE, path, raise_error, "report a wrong method", Audience.PUBLIC), tools
-    )
+    row = PageRoute(RouteKind.PAGE, path, raise_error, "report a wrong method", Audience.PUBLIC)
+    guarded_endpoint = guard_endpoint(row, tools)
 
     async def endpoint(request: Request) -> Response:
         request.scope["path_params"] = {}  # so that the response does not depend on whose app is in the path
@@ -143,9 +131,6 @@ def check_host(tools: PageTools, page_request: PageRequest) -> None:
 
     Another site's host name may resolve to this machine. A browser then treats our pages as that site's own,
     and a demo can be entered without a password.
-
-    Raises:
-        InvalidPageRequest: the host name is not allowed.
     """
     if tools.services.demo_partner_id is None:
         return
@@ -159,16 +144,11 @@ def check_host(tools: PageTools, page_request: PageRequest) -> None:
 
 
 async def _admit(row: PageRoute, tools: PageTools, page_request: PageRequest) -> Response | None:
-    """Return None if the endpoint may be called, or else a redirect or an error response.
-
-    Raises:
-        AdministratorRequired: only the administrator may call it.
-        InvalidPageRequest: the form was not sent by one of our pages.
-        NotFound: the app is not the partner's.
-    """
+    """Return None if the endpoint may be called, or else a redirect or an error response."""
     check_host(tools, page_request)
-    _check_path(page_request)
     parts, request = tools.services, page_request.request
+    if "\0" in request.scope["path"] or any("\0" in value for value in request.query_params.values()):
+        raise NotFound  # the store cannot hold it
     page_request.session = await parts.sessions.find(request.cookies.get(cookie_name(tools), ""))
     if page_request.session is not None:
         mark_authenticated(request.scope)
@@ -216,29 +196,12 @@ def _referring_page(page_request: PageRequest) -> str:
     return page.path + (f"?{page.query}" if page.query else "")
 
 
-def _check_path(page_request: PageRequest) -> None:
-    """Reject U+0000 in the path or query, because the store cannot hold it.
-
-    Raises:
-        NotFound: the character is there.
-    """
-    request = page_request.request
-    if "\0" in request.scope["path"] or any("\0" in value for value in request.query_params.values()):
-        raise NotFound
-
-
 async def _check_origin(tools: PageTools, page_request: PageRequest) -> None:
-    """Reject an action that was not sent by a page of this console in this session's browser.
-
-    Raises:
-        InvalidPageRequest: another site sent it, or the session's token is missing or wrong.
-    """
+    """Reject an action that was not sent by a page of this console in this session's browser."""
     headers = page_request.request.headers
-    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if site is not None and site not in _OWN_SITES:
-        raise InvalidPageRequest("The request came from another site.", "Open the console and try again there.")
-    own = (headers.get("host", "").lower(), netloc_of(tools.services.public_url))
-    if origin is not None and (netloc_of(origin) or "nowhere") not in own:
+    origin, own = headers.get("origin"), (headers.get("host", "").lower(), netloc_of(tools.services.public_url))
+    is_ours = origin is None or (netloc_of(origin) or "nowhere") in own
+    if headers.get("sec-fetch-site", "none") not in _OWN_SITES or not is_ours:
         raise InvalidPageRequest("The request came from another site.", "Open the console and try again there.")
     if page_request.session is None:  # signing in: there is no session yet to bind a token to
         return
@@ -280,22 +243,11 @@ async def _error_response(tools: PageTools, page_request: PageRequest, error: Ex
             )
     if page_request.is_quiet or row.kind in (RouteKind.PART, RouteKind.LIVE):
         return JSONResponse({"message": text, "hint": hint}, status)
+    shown = {"is_defect": status >= 500, "text": text, "hint": hint, "next_steps": _next_steps(page_request, error)}
     try:
         if page_request.session is None:  # the layout with navigation needs a session
-            page = "error_signed_out.html"
-            return tools.services.pages.respond(
-                page,
-                page_request,
-                status,
-                is_defect=status >= 500,
-                text=text,
-                hint=hint,
-                next_steps=_next_steps(page_request, error),
-            )
-        return await tools.page(
-            page_request, "error.html", status,
-            is_defect=status >= 500, text=text, hint=hint, next_steps=_next_steps(page_request, error),
-        )  # fmt: skip
+            return tools.services.pages.respond("error_signed_out.html", page_request, status, **shown)
+        return await tools.page(page_request, "error.html", status, **shown)
     except Exception:  # noqa: BLE001
         _log.exception("defect", path=page_request.request.url.path)
         return Response(f"{text} {hint}", status, media_type="text/plain; charset=utf-8")
@@ -303,16 +255,16 @@ async def _error_response(tools: PageTools, page_request: PageRequest, error: Ex
 
 def _next_steps(page_request: PageRequest, error: Exception) -> list[tuple[str, str]]:
     """Return links of an error page, each with its label: what to do next."""
-    own = own_address(page_request) if page_request.request.method == "GET" else _referring_page(page_request)
+    before = _referring_page(page_request)
     match error:
         case NotFound():
             return [("API reference", "/docs")]
         case AdministratorRequired():
             return [("Enter the admin token", "/settings/administrator")]
         case InvalidPageRequest() | MethodNotAllowed():
-            return [("Go back", _referring_page(page_request))]
+            return [("Go back", before)]
         case _:
-            return [("Try again", own)]
+            return [("Try again", own_address(page_request) if page_request.request.method == "GET" else before)]
 
 
 def _add_headers(response: Response, tools: PageTools, page_request: PageRequest) -> Response:
@@ -328,11 +280,6 @@ def _add_headers(response: Response, tools: PageTools, page_request: PageRequest
     return response
 
 
-async def report_unknown_path(tools: PageTools, page_request: PageRequest) -> Response:
-    """Report an unknown path.
-
-    Raises:
-        NotFound: always.
-    """
-    del tools, page_request
+async def report_unknown_path(_tools: PageTools, _page_request: PageRequest) -> Response:
+    """Report an unknown path as a page that does not exist."""
     raise NotFound

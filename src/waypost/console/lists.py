@@ -59,21 +59,6 @@ ChangedRows = Callable[[], Awaitable[Sequence[Any]]]
 """Returns the rows that are new or may have changed since its last call, newest first."""
 
 
-async def no_values(_tools: PageTools, _page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
-    """Return no further values for the template."""
-    return {}
-
-
-async def no_page(_tools: PageTools, _page_request: PageRequest, _filters: ListFilter, _found: ListRows) -> str:
-    """Return no page: no search of this list leads to the page of one row."""
-    return ""
-
-
-async def no_elements(_tools: PageTools, _page_request: PageRequest) -> Sequence[PageElement]:
-    """Return no further elements of the stream."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPage:
     """One list.
@@ -101,10 +86,10 @@ class ListPage:
     export: Mapping[str, Callable[[Any], object]]
     page: str = "list.html"  # template of the page
     sheets: tuple[str, ...] = ()  # its style sheets
-    values: Callable[[PageTools, PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] = no_values
-    page_of_one: Callable[[PageTools, PageRequest, ListFilter, ListRows], Awaitable[str]] = no_page
+    values: Callable[[PageTools, PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] | None = None
+    page_of_one: Callable[[PageTools, PageRequest, ListFilter, ListRows], Awaitable[str]] | None = None
     watch: Callable[[PageTools, PageRequest, ListFilter], ChangedRows] | None = None
-    beside: Callable[[PageTools, PageRequest], Awaitable[Sequence[PageElement]]] = no_elements
+    beside: Callable[[PageTools, PageRequest], Awaitable[Sequence[PageElement]]] | None = None
     keeps: Callable[[ListFilter], bool] = lambda _filters: True
 
     def routes(self, name: str, tab: str, nav: str = "") -> tuple[PageRoute, ...]:
@@ -112,8 +97,6 @@ class ListPage:
 
         Args:
             name: in the palette.
-            tab: of its section.
-            nav: as of `PageRoute`.
         """
         return (
             page_row(self.path, self.show, name, tab=tab, nav=nav),
@@ -138,15 +121,16 @@ class ListPage:
         """Show the page, or go to the one row whose id is searched for."""
         filters = self.read_filter(tools, page_request)
         found = await self._find(tools, page_request, filters)
-        path = "" if filters.wrong else await self.page_of_one(tools, page_request, filters, found)
-        if path:
-            return RedirectResponse(path, 303)
+        if self.page_of_one is not None and not filters.wrong:
+            path = await self.page_of_one(tools, page_request, filters, found)
+            if path:
+                return RedirectResponse(path, 303)
         show_text = tools.services.show_text
         return await tools.page(
             page_request, self.page, list=self, filters=filters, found=found, path=self.path_of(page_request),
             times=[(value, label) for value, (label, _) in FILTER_TIMES.items()], show_text=show_text,
             text_hint="" if show_text else HIDDEN_TEXT_HINT, most=MAX_SELECTED,
-            values=await self.values(tools, page_request, filters),
+            values=await self.values(tools, page_request, filters) if self.values else {},
         )  # fmt: skip
 
     async def show_more(self, tools: PageTools, page_request: PageRequest) -> Response:
@@ -179,27 +163,20 @@ class ListPage:
                 else:
                     current[element_id] = row, self.elements(tools, page_request, [row], "fresh", "start")[0]
             previous = current
-            return [*await self.beside(tools, page_request), *(element for _, element in current.values())]
+            beside = await self.beside(tools, page_request) if self.beside else ()
+            return [*beside, *(element for _, element in current.values())]
 
         return tools.live(page_request, render, rest_s=LIST_REST_S, at_least_s=2.0)
 
     async def export_all(self, tools: PageTools, page_request: PageRequest) -> Response:
-        """Stream the first `MAX_EXPORT_ROWS` rows that match the filter as CSV.
-
-        Raises:
-            InvalidPageRequest: the filter is invalid.
-        """
+        """Stream the first `MAX_EXPORT_ROWS` rows that match the filter as CSV."""
         filters = self.read_filter(tools, page_request)
         if filters.wrong:
             raise InvalidPageRequest(next(iter(filters.wrong.values())), "Correct the filters on the page.")
         return self._csv_response(self._csv_lines(tools, page_request, filters))
 
     async def export_selected(self, tools: PageTools, page_request: PageRequest) -> Response:
-        """Return the selected rows as CSV, newest first.
-
-        Raises:
-            InvalidPageRequest: none or too many are selected.
-        """
+        """Return the selected rows as CSV, newest first."""
         rows = await self.find(tools, page_request, await selected_ids(page_request))
         return self._csv_response([_csv_line(self.export), *(_csv_line(self._cells(row)) for row in rows)])
 
@@ -240,19 +217,14 @@ class ListPage:
 
 
 async def selected_ids(page_request: PageRequest) -> list[str]:
-    """Return the ids of the checked rows in the form, each once.
-
-    Raises:
-        InvalidPageRequest: there are none, or too many.
-    """
+    """Return the ids of the checked rows in the form, each once; InvalidPageRequest if there are none, or too many."""
     values = (await page_request.form()).getlist("id")
     ids = list(dict.fromkeys(value for value in values if isinstance(value, str) and value))
     if not ids:
         raise InvalidPageRequest("No row is selected.", "Select rows in the list first.")
     if len(ids) > MAX_SELECTED:
-        raise InvalidPageRequest(
-            f"{format_number(len(ids))} rows are selected.", f"Select at most {MAX_SELECTED} at once."
-        )
+        text = f"{format_number(len(ids))} rows are selected."
+        raise InvalidPageRequest(text, f"Select at most {MAX_SELECTED} at once.")
     return ids
 
 

@@ -28,8 +28,8 @@ class PageContext:
     has_simulator: bool  # True if there are simulated phones
     faults: list[dict[str, Any]]  # armed faults as the control API returns them, each with `id`, `kind` and more
     now_ms: int  # time of the service's clock
-    rate: float  # speed of that clock relative to real time; 0: stopped
-    ahead_ms: int  # difference to the machine's time
+    rate: float = 1  # speed of that clock relative to real time; 0: stopped
+    ahead_ms: int = 0  # difference to the machine's time
 
 
 class PageContextReader:
@@ -48,12 +48,12 @@ class PageContextReader:
         """Return the current page context."""
         now_ms = self._clock.now_ms()
         if self._control is None:
-            return PageContext(False, [], now_ms, 1, 0)
+            return PageContext(False, [], now_ms)
         try:
             async with asyncio.timeout(CONTEXT_TIMEOUT_S):
                 return await self._fetch(self._control, now_ms)
         except TimeoutError:
-            return PageContext(True, [], now_ms, 1, 0)
+            return PageContext(True, [], now_ms)
 
     async def read_cached(self) -> PageContext:
         """Return a page context that is at most one second old."""
@@ -67,11 +67,11 @@ class PageContextReader:
             listed = (await control.get("/control/faults"))["faults"]
             faults = [fault for fault in listed if fault["is_armed"]]  # spent ones are listed too
         except (ApiResponseError, ApiUnreachable):
-            return PageContext(True, [], now_ms, 1, 0)
+            return PageContext(True, [], now_ms)
         try:
             clock = await control.get("/control/clock")
         except (ApiResponseError, ApiUnreachable):  # a simulator on its own may follow the machine's clock
-            return PageContext(True, faults, now_ms, 1, 0)
+            return PageContext(True, faults, now_ms)
         shell = PageContext(True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0))
         self._cached = (asyncio.get_running_loop().time(), shell)
         return shell
@@ -127,7 +127,7 @@ class PageTools:
 
     async def page(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a whole page with the layout."""
-        shell = await self.page_context()
+        shell = await self.context_reader.read()
         shown = {"is_administrator": self.is_administrator(page_request), **values}
         return self.services.pages.respond(name, page_request, status, shell=shell, **shown)
 
@@ -152,10 +152,6 @@ class PageTools:
         if self.services.demo_partner_id is not None:
             return True
         return page_request.session is not None and page_request.session.admin_until_ms is not None
-
-    async def page_context(self) -> PageContext:
-        """Return the page context."""
-        return await self.context_reader.read()
 
     async def _badge_elements(self, page_request: PageRequest) -> list[PageElement]:
         shell = await self.context_reader.read_cached()

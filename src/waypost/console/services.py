@@ -20,11 +20,7 @@ from waypost.store.media.files import MediaFiles
 
 
 class PasswordVerifier(Protocol):
-    """Computes and checks argon2id hashes in worker threads."""
-
-    async def hash(self, password: str) -> str:
-        """Return the hash of a password."""
-        ...
+    """Checks argon2id hashes in worker threads."""
 
     async def matches(self, stored: str | None, password: str) -> bool:
         """True if the password matches the hash; takes the same time without a hash."""
@@ -36,34 +32,20 @@ class SignInAttempt(Protocol):
 
     async def refund(self) -> None:
         """Do not count the attempt, because it succeeded."""
-        ...
 
 
 class SignInLimiter(Protocol):
-    """Limits failed sign-in attempts."""
+    """Limits failed sign-in attempts; too many raise an ApiError."""
 
     async def spend(self, email: str, address: str) -> SignInAttempt:
-        """Count one attempt.
-
-        Raises:
-            ApiError: too many failures.
-        """
+        """Count one attempt."""
         ...
 
     async def check_admin_attempts(self, address: str) -> None:
-        """Return if an admin token from this address may be checked.
-
-        Raises:
-            ApiError: too many wrong tokens.
-        """
-        ...
+        """Return if an admin token from this address may be checked."""
 
     async def count_wrong_admin_token(self, address: str) -> SignInAttempt:
-        """Count a wrong admin token.
-
-        Raises:
-            ApiError: too many wrong tokens.
-        """
+        """Count a wrong admin token."""
         ...
 
 
