@@ -24,7 +24,6 @@ from waypost.console.web.page_request import (
     NotFound,
     PageRequest,
 )
-from waypost.console.web.sessions import SESSION_LIFE_MS
 from waypost.domain.errors import ApiError
 from waypost.store.apps.apps import list_apps
 from waypost.store.contract import StoreUnavailable
@@ -116,14 +115,6 @@ def method_not_allowed(
 def cookie_name(tools: PageTools) -> str:
     """Return the session cookie's name: over HTTPS one that no other host of the site can set."""
     return "__Host-waypost" if tools.services.is_secure else "waypost_session"
-
-
-def set_session_cookie(tools: PageTools, response: Response, token: str) -> None:
-    """Set the session cookie."""
-    response.set_cookie(
-        cookie_name(tools), token, max_age=SESSION_LIFE_MS // 1000, path="/",
-        httponly=True, samesite="lax", secure=tools.services.is_secure,
-    )  # fmt: skip
 
 
 def check_host(tools: PageTools, page_request: PageRequest) -> None:

@@ -4,8 +4,7 @@ While texts are hidden it searches for people only: it searches at each key, and
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -18,11 +17,9 @@ from waypost.console.list_filters import FilterContext
 from waypost.console.messages.list_rows import read_list_rows
 from waypost.console.page_tools import PageTools
 from waypost.console.phones.view_models import apps_by_number_id, number_ids_query
-from waypost.console.route import Command
 from waypost.console.simulator.rules import RULES_PATH
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
-from waypost.domain.app import App
 from waypost.store.console.conversations import list_conversations
 from waypost.store.messages.lists import SearchPage
 from waypost.store.messages.received import search_inbound
@@ -36,50 +33,37 @@ PALETTE_PHONES_TIMEOUT_S: Final = 1
 """The palette opens at once, whether or not the simulator responds."""
 
 
-@dataclass(slots=True)
-class _CommandList:
-    """The list of commands in the JSON that `palette.js` reads."""
-
-    commands: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-
-    def add(self, name: str, hint: str, path: str, **more: Any) -> None:
-        self.commands.append({"name": name, "hint": hint, "path": path, **more})
-
-
 async def list_commands(tools: PageTools, page_request: PageRequest) -> Response:
     """Return commands: `{name, hint, path}`; of an action also `posts` (form fields), `stays` and `confirmation`."""
-    app = page_request.shown_app
-    offered = _CommandList()
-    for command in _available_commands(
-        tools.table.commands, app, has_simulator=tools.services.apis.control is not None
-    ):
-        path = command.path.replace("{app_id}", app.id if app else "")
-        more: dict[str, Any] = {}
-        if command.posts is not None:
-            more = {"posts": dict(command.posts), "stays": command.stays, "confirmation": command.confirmation}
-        offered.add(command.name, command.section, path, **more)
-    for app_of_partner in page_request.apps:
-        hint = f"App, {app_of_partner.phone_number or 'no phone number'}"
-        offered.add(app_of_partner.name, hint, f"/apps/{app_of_partner.id}")
-    phones, rules = await _simulator_lists(tools, page_request)
-    for phone in phones:
-        offered.add(phone["name"] or phone["phone"], f"Phone, {phone['phone']}", f"/phones?show={phone['phone']}")
-    if app is not None and app.business_account_id:
-        for template_id, name, language in await tools.services.database.read(
-            account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
-        ):
-            offered.add(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
-    for rule in rules:
-        offered.add(rule["title"], f"Simulator rule, {rule['group'].lower()}", f"{RULES_PATH}#r-{rule['name']}")
-    return JSONResponse({"commands": offered.commands})
-
-
-def _available_commands(commands: Sequence[Command], app: App | None, *, has_simulator: bool) -> Iterator[Command]:
-    """Yield the commands that apply to a partner without an app, or without a simulator."""
-    for command in commands:
+    app, has_simulator = page_request.shown_app, tools.services.apis.control is not None
+    items: list[dict[str, Any]] = []
+    for command in tools.table.commands:
         if (app is None and "{app_id}" in command.path) or (not has_simulator and command.section == "Simulator"):
             continue
-        yield command
+        item = _item(command.name, command.section, command.path.replace("{app_id}", app.id if app else ""))
+        if command.posts is not None:
+            item |= {"posts": dict(command.posts), "stays": command.stays, "confirmation": command.confirmation}
+        items.append(item)
+    items += [
+        _item(one.name, f"App, {one.phone_number or 'no phone number'}", f"/apps/{one.id}") for one in page_request.apps
+    ]
+    phones, rules = await _simulator_lists(tools, page_request)
+    items += [
+        _item(one["name"] or one["phone"], f"Phone, {one['phone']}", f"/phones?show={one['phone']}") for one in phones
+    ]
+    if app is not None and app.business_account_id:
+        names = await tools.services.database.read(
+            account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
+        )
+        items += [
+            _item(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
+            for template_id, name, language in names
+        ]
+    items += [
+        _item(rule["title"], f"Simulator rule, {rule['group'].lower()}", f"{RULES_PATH}#r-{rule['name']}")
+        for rule in rules
+    ]
+    return JSONResponse({"commands": items})
 
 
 async def _simulator_lists(
@@ -120,7 +104,7 @@ async def search_commands(tools: PageTools, page_request: PageRequest) -> Respon
     return JSONResponse({"commands": [item for items in found for item in items]})
 
 
-async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, str]]:
+async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
     context = FilterContext(tools.services.clock.now_ms(), page_request.zone, tools.services.show_text)
     filters = CONVERSATION_FORM.read({"q": text}, context)
     if filters.wrong:
@@ -130,7 +114,7 @@ async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str,
         list_conversations, page_request.partner.id, app_id, filters.search, page
     )
     return [
-        _found_item(
+        _item(
             row["name"] or format_phone(row["phone_number"] or row["user_id"]),
             f"Conversation, {format_phone(row['phone_number'] or row['user_id'])}",
             f"/apps/{app_id}/conversations/{row['id']}#latest",
@@ -139,43 +123,37 @@ async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str,
     ]
 
 
-async def _find_sent(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, str]]:
-    found = await tools.services.database.read(
-        search_messages, page_request.partner.id, app_id, _text_filter(tools, text), _message_page()
-    )
+async def _find_sent(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
+    rows = await _search(search_messages, tools, page_request, app_id, text)
     return [
-        _found_item(
+        _item(
             f"{row['what']}: {' · '.join(one.value for one in row['parameters']) or row['text']}",
             f"Sent to {row['name'] or format_phone(row['destination'])}",
             f"/apps/{app_id}/messages/{row['id']}",
         )
-        for row in await read_list_rows(tools, page_request, app_id, found.rows)
+        for row in await read_list_rows(tools, page_request, app_id, rows)
     ]
 
 
-async def _find_received(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, str]]:
-    found = await tools.services.database.read(
-        search_inbound, page_request.partner.id, app_id, _text_filter(tools, text), _message_page()
-    )
-    return [_received_item(tools, app_id, row) for row in found.rows]
+async def _find_received(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
+    show_text = tools.services.show_text
+    items: list[dict[str, Any]] = []
+    for row in await _search(search_inbound, tools, page_request, app_id, text):
+        preview = redact_preview(row["text"] or "", TextVisibility(show_text, row["holds_code"]))
+        sender = row["name"] or format_phone(row["phone_number"] or row["user_id"])
+        path = f"/apps/{app_id}/conversations?q={quote(row['operator_message_id'], safe='')}"
+        label = RECEIVED_LABELS.get(row["kind"], row["kind"])
+        items.append(_item(f"{label}: {preview}", f"Received from {sender}", path))
+    return items
 
 
-def _received_item(tools: PageTools, app_id: str, row: Mapping[str, Any]) -> dict[str, str]:
-    sight = TextVisibility(tools.services.show_text, row["holds_code"])
-    return _found_item(
-        f"{RECEIVED_LABELS.get(row['kind'], row['kind'])}: {redact_preview(row['text'] or '', sight)}",
-        f"Received from {row['name'] or format_phone(row['phone_number'] or row['user_id'])}",
-        f"/apps/{app_id}/conversations?q={quote(row['operator_message_id'], safe='')}",
-    )
+async def _search(
+    search: Callable[..., Any], tools: PageTools, page_request: PageRequest, app_id: str, text: str
+) -> Sequence[dict[str, Any]]:
+    wanted = MessageFilter(text=text, from_ms=tools.services.clock.now_ms() - SEARCHED_DAYS * DAY_MS)
+    page = SearchPage(None, MAX_FOUND_MESSAGES, MAX_SCANNED_FOR_PALETTE)
+    return (await tools.services.database.read(search, page_request.partner.id, app_id, wanted, page)).rows
 
 
-def _text_filter(tools: PageTools, text: str) -> MessageFilter:
-    return MessageFilter(text=text, from_ms=tools.services.clock.now_ms() - SEARCHED_DAYS * DAY_MS)
-
-
-def _message_page() -> SearchPage:
-    return SearchPage(None, MAX_FOUND_MESSAGES, MAX_SCANNED_FOR_PALETTE)
-
-
-def _found_item(name: str, hint: str, path: str) -> dict[str, str]:
+def _item(name: str, hint: str, path: str) -> dict[str, Any]:
     return {"name": name, "hint": hint, "path": path}

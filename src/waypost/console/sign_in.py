@@ -8,14 +8,15 @@ from starlette.responses import RedirectResponse, Response
 from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
-from waypost.console.guard import check_host, cookie_name, set_session_cookie
+from waypost.console.guard import check_host, cookie_name
 from waypost.console.page_tools import PageTools
 from waypost.console.rendering import THEME_COOKIE, THEMES
 from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.sessions import SESSION_LIFE_MS
 from waypost.console.web.zones import TIME_CHOICES, TIMES_COOKIE
 from waypost.domain.errors import ApiError
 from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
-from waypost.store.accounts.partners import find_login_record, partner_by_id
+from waypost.store.accounts.partners import LoginRecord, find_login_record, partner_by_id
 
 MAX_EMAIL_CHARS: Final = 254
 INCORRECT_CREDENTIALS: Final = "The e-mail address or password is incorrect."
@@ -53,15 +54,19 @@ async def sign_in(tools: PageTools, page_request: PageRequest) -> Response:
         response = await _form(tools, page_request, next_page, email, text, 429)
         response.headers["Retry-After"] = str(wait_s)
         return response
-    facts = await parts.database.read(find_login_record, email, parts.clock.now_ms())
-    is_secret = facts is not None and hash_secret(password) in facts.secret_hashes
-    stored = None if facts is None else facts.password_hash
-    is_right = await parts.passwords.matches(stored, password) or is_secret
+    facts, is_right = await check_password(tools, email, password)
     if facts is None or not is_right:
         _log.info("sign-in failed", address=address)
         return await _form(tools, page_request, next_page, email, INCORRECT_CREDENTIALS, 401)
     await attempt.refund()
     return await start_session(tools, page_request, facts.partner, next_page)
+
+
+async def check_password(tools: PageTools, email: str, password: str) -> tuple[LoginRecord | None, bool]:
+    """Return a partner's login record, and whether this is its password or one of its client secrets."""
+    facts = await tools.services.database.read(find_login_record, email, tools.services.clock.now_ms())
+    is_secret = facts is not None and hash_secret(password) in facts.secret_hashes
+    return facts, await tools.services.passwords.matches(facts and facts.password_hash, password) or is_secret
 
 
 async def enter(tools: PageTools, page_request: PageRequest) -> Response:
@@ -122,7 +127,10 @@ async def start_session(tools: PageTools, page_request: PageRequest, partner: Pa
         await tools.services.sessions.end(old)
     session = await tools.services.sessions.start(partner)
     response = RedirectResponse(next_page, 303)
-    set_session_cookie(tools, response, session.token)
+    response.set_cookie(
+        cookie_name(tools), session.token, max_age=SESSION_LIFE_MS // 1000, path="/",
+        httponly=True, samesite="lax", secure=tools.services.is_secure,
+    )  # fmt: skip
     return response
 
 

@@ -14,11 +14,12 @@ from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
 from waypost.console.settings.app import form_error
 from waypost.console.settings.profile import ended_sessions_notice
+from waypost.console.sign_in import check_password
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
 from waypost.domain.partner import MAX_PASSWORD_CHARS
 from waypost.store.accounts.credentials import CredentialKind, list_credentials
-from waypost.store.accounts.partners import LoginRecord, find_login_record
+from waypost.store.accounts.partners import find_login_record
 
 _log = log("console")
 
@@ -32,7 +33,8 @@ async def show_password(
     ends_tokens: bool = True,
 ) -> Response:
     """Return the form, with an explanation of what a change revokes; with errors by field where given."""
-    facts = await _read_login_facts(tools, page_request)
+    now_ms, email = tools.services.clock.now_ms(), page_request.partner.email
+    facts = await tools.services.database.read(find_login_record, email, now_ms)
     return await tools.page(
         page_request, "settings/password.html", status if wrong else 200,
         wrong=wrong, ends_tokens=ends_tokens,
@@ -63,9 +65,8 @@ async def change_password(tools: PageTools, page_request: PageRequest) -> Respon
     except ApiError as error:
         wrong = {"old": f"Too many attempts. Try again in {error.retry_after_s or 60} s."}
         return await show_password(tools, page_request, wrong, 429, ends_tokens=ends_tokens)
-    facts = await _read_login_facts(tools, page_request)
-    is_secret = facts is not None and hash_secret(old) in facts.secret_hashes
-    if not await parts.passwords.matches(facts and facts.password_hash, old) and not is_secret:
+    _, is_current = await check_password(tools, partner.email, old)
+    if not is_current:
         _log.info("wrong password at a password change", partner_id=partner.id)
         return await show_password(tools, page_request, {"old": "Wrong password."}, ends_tokens=ends_tokens)
     await attempt.refund()
@@ -99,11 +100,6 @@ def _validate(old: str, new: str, again: str) -> dict[str, str]:
     if new != again:
         return {"again": "The passwords do not match."}
     return {}
-
-
-async def _read_login_facts(tools: PageTools, page_request: PageRequest) -> LoginRecord | None:
-    now_ms = tools.services.clock.now_ms()
-    return await tools.services.database.read(find_login_record, page_request.partner.email, now_ms)
 
 
 CLIENT_SECRETS_PATH: Final = "/settings/secrets"
