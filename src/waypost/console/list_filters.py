@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -46,13 +46,18 @@ class FilterContext:
     show_text: bool  # false: only whole words are found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class FilterField:
-    """One field of a filter."""
+    """One field of a filter.
+
+    Attributes:
+        parse: returns what a text means, a ValueError says what is accepted; or the member that is the text itself.
+    """
 
     name: str  # in the query
     label: str
-    parse: Callable[[str, FilterContext], Members]  # returns what a text means; a ValueError says what is accepted
+    parse: str | Callable[[str, FilterContext], Members]
+    _: KW_ONLY
     kind: str = "text"  # of the input: search, text, number, date, select, or suggestions
     options: Options = ()  # values and labels of a select; texts that a field suggests
     placeholder: str = ""
@@ -110,8 +115,10 @@ class FilterForm:
         wrong: dict[str, str] = {}
         members: dict[str, Any] = {}
         for field in self.fields:
+            text = given[field.name]
             try:
-                members |= field.parse(given[field.name], context) if given[field.name] else {}
+                if text:
+                    members |= {field.parse: text} if isinstance(field.parse, str) else field.parse(text, context)
             except ValueError as error:
                 wrong[field.name] = str(error)
         if self.times:
@@ -124,7 +131,14 @@ class FilterForm:
         """Return the time range; in `given` its times are changed to the reader's zone."""
         zone = context.zone
         start, end = self.times
-        bounds = [_read_time(given, name, zone, wrong, is_end=name == end) for name in self.times]
+        bounds: list[int | None] = []
+        for name in self.times:
+            at_ms = None
+            try:
+                at_ms, given[name] = read_time_field(given, name, zone, is_end=name == end)
+            except ValueError:
+                wrong[name] = "Use the format 2026-11-22T14:05."
+            bounds.append(at_ms)
         given[ZONE_FIELD] = zone.name if given[start] or given[end] else ""
         today_ms = zone.day_start_ms(context.now_ms)
         match given["time"]:
@@ -204,14 +218,3 @@ def parse_cursor(text: str) -> MessageCursor | None:
 def encode_cursor(cursor: MessageCursor | None) -> str:
     """Return a cursor as a query parameter; empty for None."""
     return "" if cursor is None else f"{cursor.accepted_on_ms}.{cursor.id}"
-
-
-def _read_time(
-    given: dict[str, str], name: str, zone: DisplayZone, wrong: dict[str, str], *, is_end: bool
-) -> int | None:
-    try:
-        at_ms, given[name] = read_time_field(given, name, zone, is_end=is_end)
-    except ValueError:
-        wrong[name] = "Use the format 2026-11-22T14:05."
-        return None
-    return at_ms

@@ -80,6 +80,12 @@ async def _page_of_one(_tools: PageTools, _page_request: PageRequest, filters: L
     return f"/requests/{found.rows[0]['id']}" if is_one else ""
 
 
+_STATUSES: Final = (
+    ("", "Any status"),
+    ("4xx", "4xx: not accepted"),
+    ("5xx", "5xx: failed here"),
+    ("2xx", "2xx: accepted"),
+)
 REQUESTS: Final = ListPage(
     name="requests",
     path="/requests",
@@ -89,32 +95,10 @@ REQUESTS: Final = ListPage(
     columns=("Status", "Operation", "Result", "Duration", "Time"),
     form=FilterForm(
         (
-            FilterField(
-                name="id",
-                label="Request ID",
-                kind="search",
-                parse=lambda text, _context: {"request_id": text},
-                placeholder="X-Request-Id of the response",
-            ),
-            FilterField(
-                name="route",
-                label="Route",
-                parse=lambda text, _context: {"route": text},
-                placeholder="POST, or a part of the path",
-            ),
-            FilterField(
-                name="status",
-                label="Status",
-                kind="select",
-                parse=_parse_status,
-                options=(
-                    ("", "Any status"),
-                    ("4xx", "4xx: not accepted"),
-                    ("5xx", "5xx: failed here"),
-                    ("2xx", "2xx: accepted"),
-                ),
-            ),
-            FilterField(name="app", label="App", kind="select", parse=lambda text, _context: {"app_id": text}),
+            FilterField("id", "Request ID", "request_id", kind="search", placeholder="X-Request-Id of the response"),
+            FilterField("route", "Route", "route", placeholder="POST, or a part of the path"),
+            FilterField("status", "Status", _parse_status, kind="select", options=_STATUSES),
+            FilterField("app", "App", "app_id", kind="select"),
         ),
         RequestLogFilter,
         {},

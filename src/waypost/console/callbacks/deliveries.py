@@ -48,6 +48,9 @@ _STATES: Final = (
 )
 
 
+_EVENTS: Final = tuple((event, event) for event in EVENT_SUGGESTIONS)
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryStatus:
     """Status of a callback: the state of its badge, and a text that is followed by a time, if there is one."""
@@ -241,24 +244,11 @@ DELIVERIES: Final = ListPage(
     form=FilterForm(
         (
             FilterField(
-                name="q",
-                label="Search",
-                kind="search",
-                parse=_parse_search,
-                placeholder="Phone number, message ID or callback ID",
+                "q", "Search", _parse_search, kind="search", placeholder="Phone number, message ID or callback ID"
             ),
-            FilterField(name="subscription", label="Subscription", kind="select", parse=_parse_subscription),
-            FilterField(
-                name="state", label="State", kind="select", parse=one_of("state", _STATES, "state"), options=_STATES
-            ),
-            FilterField(
-                name="event",
-                label="Event",
-                kind="suggestions",
-                parse=lambda text, _context: {"event": text},
-                options=tuple((event, event) for event in EVENT_SUGGESTIONS),
-                placeholder="Any event",
-            ),
+            FilterField("subscription", "Subscription", _parse_subscription, kind="select"),
+            FilterField("state", "State", one_of("state", _STATES, "state"), kind="select", options=_STATES),
+            FilterField("event", "Event", "event", kind="suggestions", options=_EVENTS, placeholder="Any event"),
         ),
         DeliveryFilter,
         {"from": "from_ms", "to": "to_ms"},

@@ -45,8 +45,6 @@ from waypost.store.messages.search import MessageFilter, current_messages, searc
 LATE_COMMIT_MS: Final = 10_000
 """A message may be committed this much later than a newer one."""
 MAX_WATCHED: Final = 200
-_RANGE: Final = {"from": "from_ms", "until": "until_ms"}
-PERSON_PLACEHOLDER: Final = "Name, number or its last 4 digits, or an ID"
 
 
 def _parse_code(text: str, _context: FilterContext) -> Members:
@@ -63,48 +61,26 @@ def _parse_kind(text: str, _context: FilterContext) -> Members:
 
 
 PERSON_FIELD: Final = FilterField(
-    name="q",
-    label="Name, number or ID",
+    "q",
+    "Name, number or ID",
+    person_as(number="number", id="name", name="person"),
     kind="search",
-    parse=person_as(number="number", id="name", name="person"),
-    placeholder=PERSON_PLACEHOLDER,
+    placeholder="Name, number or its last 4 digits, or an ID",
 )
+_TEXT_TITLE: Final = "Texts, captions and values of variables; one-time codes are not searched"
 _STATES: Final = (("", "Any status"), *((one.value, one.value.capitalize()) for one in MessageState))
+_KINDS: Final = (("", "Any"), *((kind, label) for kind, _, label in MESSAGE_KINDS))
 MESSAGE_FORM: Final = FilterForm(
     (
         PERSON_FIELD,
-        FilterField(
-            name="text",
-            label="Message text",
-            kind="search",
-            parse=parse_searched_text,
-            title="Texts, captions and values of variables; one-time codes are not searched",
-        ),
-        FilterField(
-            name="state", label="Status", kind="select", parse=one_of("status", _STATES, "state"), options=_STATES
-        ),
-        FilterField(
-            name="template",
-            label="Template",
-            kind="select",
-            parse=lambda text, _context: {"template_id": text},
-            options=(("", "Any"),),
-            is_more=True,
-        ),
-        FilterField(
-            name="kind",
-            label="Type",
-            kind="select",
-            parse=_parse_kind,
-            options=(("", "Any"), *((kind, label) for kind, _, label in MESSAGE_KINDS)),
-            is_more=True,
-        ),
-        FilterField(
-            name="code", label="Error code", kind="number", parse=_parse_code, placeholder="131049", is_more=True
-        ),
+        FilterField("text", "Message text", parse_searched_text, kind="search", title=_TEXT_TITLE),
+        FilterField("state", "Status", one_of("status", _STATES, "state"), kind="select", options=_STATES),
+        FilterField("template", "Template", "template_id", kind="select", options=(("", "Any"),), is_more=True),
+        FilterField("kind", "Type", _parse_kind, kind="select", options=_KINDS, is_more=True),
+        FilterField("code", "Error code", _parse_code, kind="number", placeholder="131049", is_more=True),
     ),
     MessageFilter,
-    _RANGE,
+    {"from": "from_ms", "until": "until_ms"},
 )
 
 

@@ -71,6 +71,7 @@ def _is_picture(row: Mapping[str, Any]) -> bool:
     return row["kind"] in _PICTURE_KINDS and bool(row["media_id"])
 
 
+_TEXT_TITLE: Final = "Texts, captions, button labels and what forms contain; replies to one-time codes are not searched"
 RECEIVED: Final = ListPage(
     name="received",
     path="/apps/{app_id}/messages/received",
@@ -79,18 +80,7 @@ RECEIVED: Final = ListPage(
     macros="messages/received_parts.html",
     columns=("From", "Message", "In reply to", "Received"),
     form=FilterForm(
-        (
-            PERSON_FIELD,
-            FilterField(
-                name="text",
-                label="Message text",
-                kind="search",
-                parse=parse_searched_text,
-                title=(
-                    "Texts, captions, button labels and what forms contain; replies to one-time codes are not searched"
-                ),
-            ),
-        ),
+        (PERSON_FIELD, FilterField("text", "Message text", parse_searched_text, kind="search", title=_TEXT_TITLE)),
         MessageFilter,
         {"from": "from_ms", "until": "until_ms"},
     ),
@@ -98,7 +88,7 @@ RECEIVED: Final = ListPage(
     find=_find,
     element_id=lambda row: (
         f"r-{hash_secret(row['operator_message_id'])[:24]}"
-    ),  # ids have characters that are not valid
+    ),  # the id has characters that are not valid
     cursor=lambda row: encode_cursor(MessageCursor(row["received_on_ms"], row["operator_message_id"])),
     export={
         **members("operator_message_id", "phone_number", "user_id", "name", "kind", "replies_to"),

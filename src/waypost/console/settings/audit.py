@@ -113,6 +113,7 @@ def _describe_id(part: str, app_names: Mapping[str, str]) -> tuple[str, str]:
 
 
 _OUTCOMES: Final = {"done": False, "rejected": True}
+_OUTCOME_OPTIONS: Final = (("", "All"), ("done", "Done"), ("rejected", "Rejected"))
 
 
 def _parse_outcome(text: str, _context: FilterContext) -> Members:
@@ -163,15 +164,7 @@ AUDIT: Final = ListPage(
     macros="settings/audit_parts.html",
     columns=("Action", "By", "Outcome", "Time"),
     form=FilterForm(
-        (
-            FilterField(
-                name="outcome",
-                label="Outcome",
-                kind="select",
-                parse=_parse_outcome,
-                options=(("", "All"), ("done", "Done"), ("rejected", "Rejected")),
-            ),
-        ),
+        (FilterField("outcome", "Outcome", _parse_outcome, kind="select", options=_OUTCOME_OPTIONS),),
         AuditFilter,
         {"from": "since_ms", "until": "until_ms"},
     ),
