@@ -15,8 +15,7 @@ from waypost.assembly.dev import demo
 from waypost.console.callbacks.deliveries import DELIVERIES
 from waypost.console.conversations.listing import CONVERSATIONS
 from waypost.console.lists import ListPage
-from waypost.console.messages.listing import MESSAGES
-from waypost.console.messages.received import RECEIVED
+from waypost.console.messages.listing import MESSAGES, RECEIVED
 from waypost.console.requests import REQUESTS
 from waypost.console.settings.audit import AUDIT
 

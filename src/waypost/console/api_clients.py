@@ -43,27 +43,15 @@ class ApiClients:
     Args:
         application: this process's, with the partner API and the admin API.
         admin_token: the console's own admin credential, known only to this process.
-        control: transport to the simulator.
-        control_token: the control API's credential, if it requires one.
+        control: transport to the simulator, with the control API's credential, if it requires one.
     """
 
     def __init__(
-        self,
-        application: Application,
-        *,
-        database: Database,
-        secret_box: SecretBox,
-        ids: Ids,
-        clock: Clock,
-        admin_token: str,
-        control: Transport | None,
-        control_token: str | None = None,
-    ) -> None:
+        self, application: Application, *, database: Database, secret_box: SecretBox, ids: Ids, clock: Clock,
+        admin_token: str, control: Transport | None, control_token: str | None = None,
+    ) -> None:  # fmt: skip
         self._transport = InProcessTransport(application, scope_members={UNCOUNTED: True})
-        self._database = database
-        self._secret_box = secret_box
-        self._ids = ids
-        self._clock = clock
+        self._database, self._secret_box, self._ids, self._clock = database, secret_box, ids, clock
         self._partner_tokens: dict[int, tuple[str, int]] = {}
         self.admin = ApiClient(self._transport, {"Authorization": f"Bearer {admin_token}"})
         self.control = None if control is None else ControlClient(control, control_token)

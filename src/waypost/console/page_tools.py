@@ -1,6 +1,7 @@
 """Simulator state in the layout of every page: armed faults, and a clock that was moved."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -45,15 +46,19 @@ class PageContextReader:
         self._cached: tuple[float, PageContext] | None = None
 
     async def read(self) -> PageContext:
-        """Return the current page context."""
-        now_ms = self._clock.now_ms()
+        """Return the current page context; without badges if the simulator does not respond in time."""
+        shell = PageContext(self._control is not None, [], self._clock.now_ms())
         if self._control is None:
-            return PageContext(False, [], now_ms)
-        try:
+            return shell
+        with contextlib.suppress(ApiResponseError, ApiUnreachable, TimeoutError):
             async with asyncio.timeout(CONTEXT_TIMEOUT_S):
-                return await self._fetch(self._control, now_ms)
-        except TimeoutError:
-            return PageContext(True, [], now_ms)
+                listed = (await self._control.call("GET /control/faults"))["faults"]
+                faults = [fault for fault in listed if fault["is_armed"]]  # spent ones are listed too
+                shell = replace(shell, faults=faults)
+                clock = await self._control.call("GET /control/clock")  # one on its own may follow the machine's clock
+                shell = PageContext(True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0))
+                self._cached = (asyncio.get_running_loop().time(), shell)
+        return shell
 
     async def read_cached(self) -> PageContext:
         """Return a page context that is at most one second old."""
@@ -61,20 +66,6 @@ class PageContextReader:
         if cached is None or asyncio.get_running_loop().time() - cached[0] > CONTEXT_CACHE_S:
             return await self.read()
         return replace(cached[1], now_ms=self._clock.now_ms()) if self._control else cached[1]
-
-    async def _fetch(self, control: ControlClient, now_ms: int) -> PageContext:
-        try:
-            listed = (await control.get("/control/faults"))["faults"]
-            faults = [fault for fault in listed if fault["is_armed"]]  # spent ones are listed too
-        except (ApiResponseError, ApiUnreachable):
-            return PageContext(True, [], now_ms)
-        try:
-            clock = await control.get("/control/clock")
-        except (ApiResponseError, ApiUnreachable):  # a simulator on its own may follow the machine's clock
-            return PageContext(True, faults, now_ms)
-        shell = PageContext(True, faults, clock["now_ms"], clock.get("factor", 1), clock.get("ahead_ms", 0))
-        self._cached = (asyncio.get_running_loop().time(), shell)
-        return shell
 
 
 SHELL_MACROS: Final = "shell.html"

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from waypost.base.clock import HOUR_MS
-from waypost.console import guard, partners, reference, requests, sign_in
-from waypost.console.callbacks import deliveries, delivery, replays, response_times, snippets, subscriptions
+from waypost.console import guard, partners, requests, sign_in
+from waypost.console.callbacks import deliveries, replays, response_times, snippets, subscriptions
 from waypost.console.conversations import listing as conversations
 from waypost.console.conversations import thread
 from waypost.console.messages import listing as messages
-from waypost.console.messages import received, resend, trace
+from waypost.console.messages import trace
 from waypost.console.overview import first_steps
 from waypost.console.overview import page as overview
 from waypost.console.page_tools import Command, PageTable, action_command
@@ -106,14 +106,14 @@ _MESSAGES: Final = (
         action_row("/replay", messages.replay_selected, "replay their callbacks"),
         action_row("/show", messages.show_selected, "show their texts"),
     ),
-    *received.RECEIVED.routes("Messages received", tab="Received"),
+    *messages.RECEIVED.routes("Messages received", tab="Received"),
     *rows_at(
         "/apps/{app_id}/messages",
-        action_row("/received/reveal", received.reveal_received, "show the text of one"),
+        action_row("/received/reveal", messages.reveal_received, "show the text of one"),
         live_row("/{message_id}/live", trace.live_trace, "stream a message's trace"),
         part_row("/{message_id}/json", trace.show_json, "the trace as JSON"),
         action_row("/{message_id}/content", trace.show_content, "show its content and its request as code"),
-        action_row("/{message_id}/resend", resend.resend_message, "resend it as a new message"),
+        action_row("/{message_id}/resend", trace.resend_message, "resend it as a new message"),
         page_row("/{message_id:path}", trace.show_trace, "show a message's trace"),
     ),
     *conversations.CONVERSATIONS.routes("Conversations", tab="Conversations"),
@@ -153,11 +153,11 @@ _CALLBACKS: Final = (
     *deliveries.DELIVERIES.routes("Deliveries", tab="Deliveries"),
     *_audited(
         "/apps/{app_id}/callbacks/deliveries/{callback_id}",
-        page_row("", delivery.show_delivery, "one callback and its attempts"),
-        live_row("/live", delivery.live_delivery, "updates of it"),
-        action_row("/body", delivery.download_body, "download the body of a callback"),
-        action_row("/reveal", delivery.reveal_body, "show the texts of a callback"),
-        action_row("/replay", delivery.replay, "replay a callback"),
+        page_row("", deliveries.show_delivery, "one callback and its attempts"),
+        live_row("/live", deliveries.live_delivery, "updates of it"),
+        action_row("/body", deliveries.download_body, "download the body of a callback"),
+        action_row("/reveal", deliveries.reveal_body, "show the texts of a callback"),
+        action_row("/replay", deliveries.replay, "replay a callback"),
     ),
     *_audited(
         "/apps/{app_id}/callbacks",
@@ -274,9 +274,9 @@ _SETTINGS: Final = (
 )
 _REFERENCE: Final = _audited(
     "",
-    part_row("/try/session", reference.show_session, "show the session to the API reference"),
-    action_row("/try/partner-token", reference.give_partner_token, "use a partner token in the API reference"),
-    action_row("/apps/{app_id}/try-token", reference.give_app_token, "use an app token in the API reference"),
+    part_row("/try/session", access.show_session, "show the session to the API reference"),
+    action_row("/try/partner-token", access.give_partner_token, "use a partner token in the API reference"),
+    action_row("/apps/{app_id}/try-token", access.give_app_token, "use an app token in the API reference"),
 )
 _BASE: Final = (  # Source: decision 0057
     page_row("/sign-in", sign_in.show_sign_in, "show the sign-in form", audience=Audience.PUBLIC),

@@ -35,11 +35,7 @@ def callbacks_path(page_request: PageRequest) -> str:
 
 
 async def get_subscription(tools: PageTools, page_request: PageRequest) -> Subscription:
-    """Return the subscription in the path.
-
-    Raises:
-        NotFound: the app has no such subscription.
-    """
+    """Return the subscription in the path. Raises NotFound: the app has no such subscription."""
     subscription_id = str(page_request.path_params["subscription_id"])
     parts = tools.services
     subscription = None

@@ -86,12 +86,6 @@ class SubscriptionFields:
         return [mode for mode in self.modes if mode not in OFFERED_MODES]
 
 
-def _stored_fields(subscription: Subscription) -> SubscriptionFields:
-    names = tuple(subscription.headers)
-    version = str(subscription.version)
-    return SubscriptionFields(subscription.tag, subscription.url, version, subscription.modes, header_names=names)
-
-
 async def _read_fields(page_request: PageRequest, subscription: Subscription | None) -> SubscriptionFields:
     form = await page_request.form()
     names = tuple(subscription.headers) if subscription else ()
@@ -108,11 +102,7 @@ async def _read_fields(page_request: PageRequest, subscription: Subscription | N
 
 
 def _encode_form(fields: SubscriptionFields, subscription: Subscription | None) -> dict[str, str]:
-    """Return the form that the partner API is sent.
-
-    Raises:
-        InvalidPageRequest: a line is not a valid header.
-    """
+    """Return the form that the partner API is sent. Raises InvalidPageRequest: a line is not a valid header."""
     form = {
         "tag": fields.tag,
         "url": fields.url,
@@ -182,16 +172,18 @@ async def show_subscription(
 
     Args:
         fields: of a rejected form; None: those of the subscription.
-        keys: as the admin API returns them; None: they are not shown.
-        ping: the request and response of a ping, likewise.
+        keys: as the admin API returns them; None: they are not shown; `ping` likewise.
     """
     subscription = await get_subscription(tools, page_request)
     card = next((card for card in await _read_cards(tools, page_request) if card["id"] == int(subscription.id)), None)
     if card is None:
         raise NotFound("This app has no such subscription.")
+    stored = SubscriptionFields(
+        subscription.tag, subscription.url, str(subscription.version), subscription.modes, tuple(subscription.headers)
+    )
     return await tools.page(
         page_request, "callbacks/subscription.html", 400 if fields else 200,
-        card=card, subscription=subscription, keys=keys, ping=ping, fields=fields or _stored_fields(subscription),
+        card=card, subscription=subscription, keys=keys, ping=ping, fields=fields or stored,
         groups=MODE_GROUPS, v3_only=V3_ONLY_MODES,
     )  # fmt: skip
 
@@ -209,26 +201,22 @@ async def live_subscription(tools: PageTools, page_request: PageRequest) -> Resp
 
 
 async def _read_cards(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
-    """Return the values of the cards."""
-    subscriptions = await list_subscriptions(tools, page_request)
-    recent = await tools.services.database.read(_recent_attempts, subscriptions)
-    return [
-        {**each, "base": callbacks_path(page_request), "modes": each["modes"].split(","), **recent[each["id"]]}
-        for each in subscriptions
-    ]
+    """Return the subscriptions with their last delivery, their last attempt and their newest response times."""
+    subscriptions, base = await list_subscriptions(tools, page_request), callbacks_path(page_request)
 
+    def read(connection: Connection) -> list[dict[str, Any]]:
+        cards: list[dict[str, Any]] = []
+        for each in subscriptions:
+            attempts = list(newest_attempts(connection, each["id"], _SPARKLINE_ATTEMPTS))[::-1]
+            recent = {
+                "delivered_ms": last_delivery_ms(connection, each["id"], each["failing_since_ms"]),
+                "last": attempts[-1] if attempts else None,
+                "sparks": _summarize_attempts(attempts) if attempts else None,
+            }
+            cards.append({**each, "base": base, "modes": each["modes"].split(","), **recent})
+        return cards
 
-def _recent_attempts(connection: Connection, subscriptions: Sequence[dict[str, Any]]) -> dict[int, Any]:
-    """Return by subscription the last delivery, the last attempt, and a chart of the newest response times."""
-    recent: dict[int, Any] = {}
-    for each in subscriptions:
-        attempts = list(newest_attempts(connection, each["id"], _SPARKLINE_ATTEMPTS))[::-1]
-        recent[each["id"]] = {
-            "delivered_ms": last_delivery_ms(connection, each["id"], each["failing_since_ms"]),
-            "last": attempts[-1] if attempts else None,
-            "sparks": _summarize_attempts(attempts) if attempts else None,
-        }
-    return recent
+    return await tools.services.database.read(read)
 
 
 def _summarize_attempts(attempts: Sequence[Any]) -> dict[str, Any]:

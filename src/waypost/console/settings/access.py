@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any, Final
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from waypost.base.clock import DAY_MS
 from waypost.base.encryption import hash_secret
@@ -262,3 +262,21 @@ async def end_administration(tools: PageTools, page_request: PageRequest) -> Res
     """End the administrator rights of this session."""
     await tools.services.sessions.revoke_administration(page_request.session)
     return tools.redirect(ADMINISTRATOR_PATH, "Your administrator rights ended.")
+
+
+async def show_session(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the partner's name, its apps, and the token of the forms of the session."""
+    del tools
+    apps = [{"id": app.id, "name": app.name, "phone_number": app.phone_number} for app in page_request.apps]
+    csrf = page_request.session.csrf if page_request.session else ""
+    return JSONResponse({"partner": page_request.partner.name, "csrf": csrf, "apps": apps})
+
+
+async def give_partner_token(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return a partner token."""
+    return JSONResponse({"token": await tools.services.apis.partner_token(page_request.partner.id)})
+
+
+async def give_app_token(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the token of an app, which the messaging API accepts as an API key too."""
+    return JSONResponse({"token": tools.services.apis.app_token(page_request.app)})

@@ -1,12 +1,11 @@
 """The operator page: the operator accounts of the partner's apps, and a health check."""
 
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
+from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
@@ -53,11 +52,7 @@ async def run_doctor(tools: PageTools, **checked: str | int) -> list[dict[str, A
 
 def is_local(base_url: str) -> bool:
     """True if a base URL is on this machine: then it is a simulator's."""
-    try:
-        host = urlsplit(base_url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(hostname_of(base_url))
 
 
 _OWN_IDS = ("business_account_id", "phone_number_id")
