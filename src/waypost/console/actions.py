@@ -59,16 +59,9 @@ class ActionRow:
         return await self.call_api(tools, page_request, body)
 
     async def call_api(self, tools: PageTools, page_request: PageRequest, body: Body) -> Response:
-        """Make the API call with a body; show an error of the simulator as a notice on the page.
-
-        Raises:
-            ApiResponseError: another API returned an error.
-            ApiUnreachable: the simulator does not respond.
-            NotFound: the object or the simulator does not exist.
-        """
-        values: dict[str, Any] = {
-            **page_request.path_params, "partner_id": page_request.partner.id, "zone": page_request.zone,
-        }  # fmt: skip
+        """Make the API call with a body; show an error of the simulator as a notice on the page."""
+        fixed = {"partner_id": page_request.partner.id, "zone": page_request.zone}
+        values: dict[str, Any] = {**page_request.path_params, **fixed}
         method, path = self.call.split(" ", 1)
         target = path.format(**{name: quote(str(value), safe="") for name, value in values.items()})
         if self.steps_aside:
@@ -82,18 +75,14 @@ class ActionRow:
                 raise
             return error_response(tools, page_request, self.page, error)
         values |= response if isinstance(response, dict) else {}
-        pieces = (
-            await self.render_elements(tools, page_request) if page_request.is_quiet and self.render_elements else ()
+        renders = self.render_elements if page_request.is_quiet else None
+        elements = await renders(tools, page_request) if renders else ()
+        removed_ids = [element_id.format(**values) for element_id in self.removed_ids]
+        notice, hint = (
+            text.format(**values) if isinstance(text, str) else text(values) for text in (self.notice, self.hint)
         )
-        return action_response(
-            tools,
-            page_request,
-            self.page.format(**values),
-            _format_notice(self.notice, values),
-            pieces,
-            removed_ids=[element_id.format(**values) for element_id in self.removed_ids],
-            hint=_format_notice(self.hint, values),
-        )
+        path = self.page.format(**values)
+        return action_response(tools, page_request, path, notice, elements, removed_ids=removed_ids, hint=hint)
 
     async def _call(self, tools: PageTools, page_request: PageRequest, method: str, target: str, body: Body) -> Any:
         apis = tools.services.apis
@@ -119,15 +108,7 @@ def action_response(
     tools: PageTools, page_request: PageRequest, path: str, notice: str, elements: Sequence[PageElement] = (), *,
     removed_ids: Sequence[str] = (), hint: str = "",
 ) -> Response:  # fmt: skip
-    """Return the response to a completed action: a redirect, or updated elements if the page stays open.
-
-    Args:
-        path: path of the page.
-        notice: notice about the result.
-        elements: page elements to update.
-        removed_ids: ids of page elements to remove.
-        hint: second sentence of the notice.
-    """
+    """Return the response to a completed action: a redirect, or updated elements if the page stays open."""
     if not page_request.is_quiet:
         return tools.redirect(path, notice, hint=hint)
     return elements_response([*elements, *(PageElement(element_id, "") for element_id in removed_ids)], notice=notice)
@@ -145,7 +126,3 @@ def error_response(tools: PageTools, page_request: PageRequest, path: str, error
     if page_request.is_quiet:
         return JSONResponse({"message": text, "hint": hint}, error.status)
     return tools.redirect(path, text, hint=hint, kind="bad")
-
-
-def _format_notice(notice: NoticeText, values: Mapping[str, Any]) -> str:
-    return notice.format(**values) if isinstance(notice, str) else notice(values)

@@ -239,11 +239,7 @@ async def make_partner(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def enter_partner(tools: PageTools, page_request: PageRequest) -> Response:
-    """Continue as another partner, in a demonstration only: its users have administrator rights.
-
-    Raises:
-        NotFound: there is no such partner, or this is no demonstration.
-    """
+    """Continue as another partner, in a demonstration only: its users have administrator rights."""
     partner_id: str = page_request.path_params["partner_id"]
     is_id = partner_id.isascii() and partner_id.isdecimal() and len(partner_id) <= _MAX_ID_DIGITS
     partner = None

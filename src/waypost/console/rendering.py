@@ -33,6 +33,7 @@ class PageRenderer:
         self._assets = assets
         self._clock = clock
         self._globals: dict[str, Any] = {}
+        self._modules: dict[str, Any] = {}
 
     def add_globals(self, **values: Any) -> None:
         """Add values that all templates have, before the first page is rendered."""
@@ -47,9 +48,10 @@ class PageRenderer:
 
     def render_macro(self, name: str, macro: str, page_request: PageRequest, *args: Any, **values: Any) -> str:
         """Return the output of one macro of a template file, for live streams."""
-        module: Any = self._load_module(name)
+        if name not in self._modules:
+            self._modules[name] = self._environment.get_template(name).module
         with zone_context(page_request.zone):
-            return str(getattr(module, macro)(*args, **values)).strip()
+            return str(getattr(self._modules[name], macro)(*args, **values)).strip()
 
     def respond(self, name: str, page_request: PageRequest, status: int = 200, **values: Any) -> Response:
         """Return a whole page as a response, and delete the cookie of the notices that it shows."""
@@ -89,12 +91,6 @@ class PageRenderer:
         }
         return environment
 
-    def _load_module(self, name: str) -> Any:
-        modules = self.__dict__.setdefault("_modules", {})
-        if name not in modules:
-            modules[name] = self._environment.get_template(name).module
-        return modules[name]
-
 
 class RejectedRedirect(RedirectResponse):
     """Redirect after a rejected action to a page that shows the error."""
@@ -104,9 +100,6 @@ def redirect(path: str, *, notice: str = "", hint: str = "", kind: str = "good",
     """Redirect to a page after an action and show a notice there.
 
     Args:
-        path: a console path.
-        notice: the result, in one sentence.
-        hint: what to do next, or empty.
         kind: good, warn or bad.
         secure: True if the service is reached over HTTPS.
     """

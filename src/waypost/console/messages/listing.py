@@ -258,9 +258,7 @@ RECEIVED: Final = ListPage(
     ),
     read=_read_received,
     find=_find_received,
-    element_id=lambda row: (
-        f"r-{hash_secret(row['operator_message_id'])[:24]}"
-    ),  # the id has characters that are not valid
+    element_id=lambda row: f"r-{hash_secret(row['operator_message_id'])[:24]}",  # not every id is a valid one
     cursor=lambda row: encode_cursor(MessageCursor(row["received_on_ms"], row["operator_message_id"])),
     export={
         **members("operator_message_id", "phone_number", "user_id", "name", "kind", "replies_to"),
@@ -270,16 +268,11 @@ RECEIVED: Final = ListPage(
 
 
 async def reveal_received(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return one message with its text; a reply to a one-time code stays hidden.
-
-    Raises:
-        NotFound: the message does not exist.
-    """
+    """Return one message with its text; a reply to a one-time code stays hidden."""
     message = await tools.services.database.read(
         find_inbound_details, page_request.partner.id, page_request.app.id, await page_request.field("id")
     )
     if message is None:
         raise NotFound("Message not found.")
-    return elements_response(
-        RECEIVED.elements(tools, page_request, await _view_rows(tools, page_request, [message], show_text=True))
-    )
+    rows = await _view_rows(tools, page_request, [message], show_text=True)
+    return elements_response(RECEIVED.elements(tools, page_request, rows))

@@ -13,7 +13,7 @@ from waypost.console.templates.texts import find_language
 from waypost.console.web.assets import DISPLAYABLE_TYPES, SANDBOX_HEADERS
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.domain.media import UploadedMedia, handle_lines
-from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
+from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import FieldFormat, TemplateDraft, input_fields
 from waypost.domain.templates.template import Category, sample_references
 from waypost.domain.templates.types import HeaderMedium, TemplateTypeRow, type_row
@@ -26,18 +26,8 @@ _TEXTS: Final = input_fields(
     FieldFormat.TEXT, FieldFormat.OPTIONAL, FieldFormat.UPPER, FieldFormat.LANGUAGE, FieldFormat.WHOLE
 )
 CARD_TEXTS: Final = ("headerType", "exampleMedia", "mediaUrl", "body")
-_OTP_TEXTS: Final = ("otp_type", "autofill_text", "apps", "zero_tap_terms_accepted")
-_FLOW_TEXTS: Final = ("flow_id", "flow_action", "navigate_screen", "icon")
-BUTTON_TEXTS: Final = (
-    "type",
-    "text",
-    "url",
-    "example",
-    "phone_number",
-    "payment_link_preview",
-    *_OTP_TEXTS,
-    *_FLOW_TEXTS,
-)
+_INPUTS: Final = {name for kind in BUTTON_KINDS.values() for name in kind.editor_fields}
+BUTTON_TEXTS: Final = {"type", "apps", "zero_tap_terms_accepted", "payment_link_preview", *_INPUTS}
 MAX_CARDS: Final = 10
 MAX_BUTTONS: Final = 20
 CODE_TEXT: Final = "{{1}} is your verification code."
@@ -105,10 +95,13 @@ def parse_content(pairs: Iterable[tuple[str, str]], edited_id: str = "") -> Edit
     Browsers send line breaks as CR LF; they are stored as LF.
     """
     form = {name: value.replace("\r\n", "\n") for name, value in pairs}
+    texts = {field.name: form.get(field.name, "") for field in _TEXTS}
+    texts |= {name: text.strip() for name, text in texts.items() if name not in ("content", "header", "footer")}
+    texts["languageCode"] = find_language(texts["languageCode"])
     content = EditorContent(
-        texts={field.name: _clean_text(field.name, form.get(field.name, "")) for field in _TEXTS},
+        texts=texts,
         flags={field.name for field in _FLAGS if form.get(field.name) in ("on", "true")},
-        values=_parse_values(form, "value-"),
+        values=_parse_values(form),
         header_value=form.get("header-value", ""),
         buttons=_parse_buttons(form),
         edited_id=edited_id,
@@ -118,12 +111,8 @@ def parse_content(pairs: Iterable[tuple[str, str]], edited_id: str = "") -> Edit
         if match := _CARD.fullmatch(name):
             cards.setdefault(int(match[1]), {})[match[2]] = value
     content.cards = [
-        CardContent(
-            {name: cards[index].get(name, "") for name in CARD_TEXTS},
-            _parse_values(cards[index], "value-"),
-            _parse_buttons(cards[index]),
-        )
-        for index in sorted(cards)[: MAX_CARDS + 5]
+        CardContent({name: card.get(name, "") for name in CARD_TEXTS}, _parse_values(card), _parse_buttons(card))
+        for _, card in sorted(cards.items())[: MAX_CARDS + 5]
     ]
     return content
 
@@ -144,16 +133,9 @@ def draft_content(draft: TemplateDraft, edited_id: str = "") -> EditorContent:
     )
 
 
-def _clean_text(name: str, value: str) -> str:
-    if name == "languageCode":
-        return find_language(value.strip())
-    return value if name in ("content", "header", "footer") else value.strip()
-
-
-def _parse_values(form: Mapping[str, str], prefix: str) -> Texts:
-    return {
-        name.removeprefix(prefix): value for name, value in form.items() if name.startswith(prefix) and len(name) < 200
-    }
+def _parse_values(form: Mapping[str, str]) -> Texts:
+    names = [name for name in form if name.startswith("value-") and len(name) < 200]
+    return {name.removeprefix("value-"): form[name] for name in names}
 
 
 def _parse_buttons(form: Mapping[str, str]) -> list[Texts]:
@@ -182,20 +164,11 @@ def _card_content(card: Card) -> CardContent:
 def _button_texts(button: TemplateButton) -> Texts:
     apps = [f"{app.package_name} {app.signature_hash}".strip() for app in button.supported_apps]
     preview = button.payment_link_preview
-    texts = {
+    texts = {name: getattr(button, name) for name in _INPUTS} | {
         "type": button.kind.value,
-        "text": button.text,
-        "url": button.url,
         "example": next(iter(button.example), ""),
-        "phone_number": button.phone_number,
-        "otp_type": button.otp_type,
-        "autofill_text": button.autofill_text,
         "apps": "\n".join(apps),
         "zero_tap_terms_accepted": "true" if button.zero_tap_terms_accepted else "",
-        "flow_id": button.flow_id,
-        "flow_action": button.flow_action,
-        "navigate_screen": button.navigate_screen,
-        "icon": button.icon,
         "payment_link_preview": "" if preview is None else str(preview).lower(),
     }
     return {name: value for name, value in texts.items() if value}
@@ -236,23 +209,19 @@ async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
     if media is None:
         raise NotFound("This sample does not exist, or has expired.")
     kind = "inline" if media.mime_type in DISPLAYABLE_TYPES else "attachment"
-    return FileResponse(
-        await parts.files.local_path(media.sha256),
-        media_type=content_type(media.mime_type),
-        headers={
-            **SANDBOX_HEADERS,
-            "Content-Disposition": content_disposition(media.file_name or media.id, kind),
-            "Cache-Control": "private, max-age=3600",
-        },
-    )
+    headers = {
+        **SANDBOX_HEADERS,
+        "Content-Disposition": content_disposition(media.file_name or media.id, kind),
+        "Cache-Control": "private, max-age=3600",
+    }
+    path = await parts.files.local_path(media.sha256)
+    return FileResponse(path, media_type=content_type(media.mime_type), headers=headers)
 
 
 async def upload_sample(tools: PageTools, page_request: PageRequest, file: UploadFile) -> str:
     """Upload a file through the partner API, and return its handle."""
+    path, media_type = f"/partner/app/{page_request.app.id}/upload/media", file.content_type
     response = await tools.services.apis.app(page_request.app).file(
-        f"/partner/app/{page_request.app.id}/upload/media",
-        file,
-        name=file.filename or "sample",
-        media_type=file.content_type or "application/octet-stream",
+        path, file, name=file.filename or "sample", media_type=media_type or "application/octet-stream"
     )
     return str(response["handleId"]["message"])
