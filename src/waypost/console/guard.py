@@ -157,9 +157,8 @@ async def _admit(row: PageRoute, tools: PageTools, page_request: PageRequest) ->
     if row.is_shared and not tools.is_administrator(page_request):
         raise AdministratorRequired
     if "app_id" in page_request.path_params:
-        page_request.named_app = next(
-            (app for app in page_request.apps if app.id == page_request.path_params["app_id"]), None
-        )
+        app_id = page_request.path_params["app_id"]
+        page_request.named_app = next((app for app in page_request.apps if app.id == app_id), None)
         if page_request.named_app is None:
             raise NotFound("App not found.")
     return None
@@ -173,8 +172,7 @@ def own_address(page_request: PageRequest) -> str:
 
 def _redirect_to_sign_in(tools: PageTools, page_request: PageRequest, next_page: str) -> Response:
     """Return the redirect to the sign-in form, which says that a session has ended if the browser had one."""
-    had_session = bool(page_request.request.cookies.get(cookie_name(tools)))
-    ended = "ended=1&" if had_session else ""
+    ended = "ended=1&" if page_request.request.cookies.get(cookie_name(tools)) else ""
     return RedirectResponse(f"/sign-in?{ended}next={quote(next_page, safe='')}", 303)
 
 
@@ -202,16 +200,21 @@ async def _check_origin(tools: PageTools, page_request: PageRequest) -> None:
 
 
 async def _error_response(tools: PageTools, page_request: PageRequest, error: Exception, row: PageRoute) -> Response:
-    """Return the error page, or JSON for a script, for an exception."""
+    """Return the error page, with links to what to do next, or JSON for a script, for an exception."""
+    before = _referring_page(page_request)
+    next_steps = [("Try again", own_address(page_request) if page_request.request.method == "GET" else before)]
     match error:
         case NotFound():
             status, text, hint = 404, error.text, "It may have been deleted, or the link may be wrong."
+            next_steps = [("API reference", "/docs")]
         case MethodNotAllowed():
-            status, text, hint = 405, error.text, error.hint
+            status, text, hint, next_steps = 405, error.text, error.hint, [("Go back", before)]
         case AdministratorRequired():
             status, text, hint = 403, error.text, error.hint
+            next_steps = [("Enter the admin token", "/settings/administrator")]
         case InvalidPageRequest():
             status, text, hint = 403 if row.kind is RouteKind.ACT else 400, error.text, error.hint
+            next_steps = [("Go back", before)]
         case ApiError():
             spec = ERRORS[error.code]
             status, text = spec.status, spec.text or error.explanation
@@ -234,7 +237,7 @@ async def _error_response(tools: PageTools, page_request: PageRequest, error: Ex
             )
     if page_request.is_quiet or row.kind in (RouteKind.PART, RouteKind.LIVE):
         return JSONResponse({"message": text, "hint": hint}, status)
-    shown = {"is_defect": status >= 500, "text": text, "hint": hint, "next_steps": _next_steps(page_request, error)}
+    shown = {"is_defect": status >= 500, "text": text, "hint": hint, "next_steps": next_steps}
     try:
         if page_request.session is None:  # the layout with navigation needs a session
             return tools.services.pages.respond("error_signed_out.html", page_request, status, **shown)
@@ -244,30 +247,13 @@ async def _error_response(tools: PageTools, page_request: PageRequest, error: Ex
         return Response(f"{text} {hint}", status, media_type="text/plain; charset=utf-8")
 
 
-def _next_steps(page_request: PageRequest, error: Exception) -> list[tuple[str, str]]:
-    """Return links of an error page, each with its label: what to do next."""
-    before = _referring_page(page_request)
-    match error:
-        case NotFound():
-            return [("API reference", "/docs")]
-        case AdministratorRequired():
-            return [("Enter the admin token", "/settings/administrator")]
-        case InvalidPageRequest() | MethodNotAllowed():
-            return [("Go back", before)]
-        case _:
-            return [("Try again", own_address(page_request) if page_request.request.method == "GET" else before)]
-
-
 def _add_headers(response: Response, tools: PageTools, page_request: PageRequest) -> Response:
     """Return the response with the headers of every response, and remember the app in the path."""
     headers = MutableHeaders(raw=response.raw_headers)
     for name, value in rendering.HEADERS.items():
         headers.setdefault(name, value)
     if page_request.named_app is not None and page_request.named_app.id != page_request.chosen_app_id:
-        response.set_cookie(
-            rendering.APP_COOKIE, page_request.named_app.id, max_age=31_536_000, path="/",
-            httponly=True, samesite="lax", secure=tools.services.is_secure,
-        )  # fmt: skip
+        tools.set_cookie(response, rendering.APP_COOKIE, page_request.named_app.id)
     return response
 
 

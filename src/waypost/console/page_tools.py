@@ -130,6 +130,13 @@ class PageTools:
         """Redirect to a page after an action, with a notice."""
         return rendering.redirect(path, notice=notice, hint=hint, kind=kind, secure=self.services.is_secure)
 
+    def set_cookie(
+        self, response: Response, name: str, value: str, max_age_s: int = 31_536_000, *, httponly: bool = True
+    ) -> None:
+        """Set a cookie of the console, by default for a year."""
+        secure = self.services.is_secure
+        response.set_cookie(name, value, max_age_s, path="/", httponly=httponly, samesite="lax", secure=secure)
+
     def live(self, page_request: PageRequest, render: ElementRenderer, **pace: float) -> Response:
         """Return a live stream of the rendered elements and of the layout's badges."""
 

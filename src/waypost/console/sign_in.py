@@ -108,9 +108,7 @@ async def _remember(
     if not page_request.is_quiet:
         response = RedirectResponse(local_path(await page_request.field("next", "/")), 303)
     if chosen in choices:
-        response.set_cookie(
-            cookie, chosen, max_age=31_536_000, path="/", samesite="lax", secure=tools.services.is_secure
-        )
+        tools.set_cookie(response, cookie, chosen, httponly=False)
     return response
 
 
@@ -127,10 +125,7 @@ async def start_session(tools: PageTools, page_request: PageRequest, partner: Pa
         await tools.services.sessions.end(old)
     session = await tools.services.sessions.start(partner)
     response = RedirectResponse(next_page, 303)
-    response.set_cookie(
-        cookie_name(tools), session.token, max_age=SESSION_LIFE_MS // 1000, path="/",
-        httponly=True, samesite="lax", secure=tools.services.is_secure,
-    )  # fmt: skip
+    tools.set_cookie(response, cookie_name(tools), session.token, SESSION_LIFE_MS // 1000)
     return response
 
 

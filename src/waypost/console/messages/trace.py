@@ -169,12 +169,7 @@ async def show_content(tools: PageTools, page_request: PageRequest) -> Response:
 
 async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folded: bool) -> str:
     """Return the content of a message and its request as code. One-time codes are left out."""
-    stored = await tools.services.database.read(
-        app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
-    )
-    if stored is None:
-        raise NotFound("Message not found.")
-    row, holds_code = stored
+    row, holds_code = await _read_content(tools, page_request)
     request = request_without_codes(row.request) if holds_code else row.request
     curl = python = ""
     try:
@@ -191,6 +186,16 @@ async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folde
     return tools.services.pages.render_macro(
         TRACE_MACROS, "content", page_request, texts, request, curl, python, holds_code, is_folded
     )
+
+
+async def _read_content(tools: PageTools, page_request: PageRequest) -> tuple[Any, bool]:
+    """Return the stored message in the path, and whether it may hold a one-time code."""
+    stored = await tools.services.database.read(
+        app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
+    )
+    if stored is None:
+        raise NotFound("Message not found.")
+    return stored
 
 
 async def _read_trace(
@@ -237,14 +242,13 @@ async def _page_values(tools: PageTools, page_request: PageRequest, trace: dict[
     }
 
 
-RESEND_PATHS: Final = {  # Source: api/routes.py; kinds: store/encoding.py
+RESEND_PATHS: Final = {  # others: msg. Source: api/routes.py; kinds: store/encoding.py
     "passthrough": "v3/message",
     TEMPLATE_PASSTHROUGH: "v3/message",
     MARKETING_PASSTHROUGH: "onboarding/marketing/msg",
     "template": "template/msg",
     MARKETING_TEMPLATE: "template/msg",
 }
-_SESSION_PATH: Final = "msg"
 MAX_RESEND_FIELDS: Final = 200
 
 
@@ -266,7 +270,7 @@ def build_resend_request(app_id: str, kind: str, request: str) -> ResendRequest:
     Raises:
         InvalidPageRequest: the body was deleted or cannot be parsed.
     """
-    path = f"/partner/app/{app_id}/{RESEND_PATHS.get(kind, _SESSION_PATH)}"
+    path = f"/partner/app/{app_id}/{RESEND_PATHS.get(kind, 'msg')}"
     try:
         if request.lstrip().startswith("{"):
             return ResendRequest(path, None, json.loads(request))
@@ -306,12 +310,7 @@ def _literal(value: Any) -> str:
 
 async def resend_message(tools: PageTools, page_request: PageRequest) -> Response:
     """Resend a message and redirect to the new one."""
-    stored = await tools.services.database.read(
-        app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
-    )
-    if stored is None:
-        raise NotFound("Message not found.")
-    row, _ = stored
+    row, _ = await _read_content(tools, page_request)
     client = tools.services.apis.app(page_request.app)
     resend = build_resend_request(page_request.app.id, row.kind, row.request)
     if resend.fields is None:
