@@ -66,13 +66,7 @@ Element = TypeVar("Element")
 
 
 def apply_action(content: EditorContent, action: str, form: Mapping[str, str]) -> None:
-    """Apply an action of the editor; unknown actions do nothing.
-
-    Args:
-        content: is changed.
-        action: such as `up-card-1-button-0`.
-        form: the form, for the kind of a new button.
-    """
+    """Apply an action of the editor, such as `up-card-1-button-0`, to its content; unknown actions do nothing."""
     match = _ACTION.fullmatch(action)
     if match is None:
         return
@@ -80,13 +74,12 @@ def apply_action(content: EditorContent, action: str, form: Mapping[str, str]) -
     index = int(match["index"] or 0)
     if card is not None and int(card) >= len(content.cards):
         return
-    buttons = content.buttons if card is None else content.cards[int(card)].buttons
     if element == "card":
         _change(content.cards, verb, index, lambda: _next_card(content), MAX_CARDS)
-    else:
-        prefix = "" if card is None else f"card-{card}-"
-        kind = form.get(f"{prefix}new-button-kind", "")
-        _change(buttons, verb, index, lambda: new_button(kind), MAX_BUTTONS)
+        return
+    buttons = content.buttons if card is None else content.cards[int(card)].buttons
+    kind = form.get("new-button-kind" if card is None else f"card-{card}-new-button-kind", "")
+    _change(buttons, verb, index, lambda: new_button(kind), MAX_BUTTONS)
 
 
 def normalize(content: EditorContent) -> None:
@@ -115,16 +108,13 @@ def _next_card(content: EditorContent) -> CardContent:
 
 
 def _change(items: list[Element], verb: str, index: int, make: Callable[[], Element], max_count: int) -> None:
-    if verb == "add":
-        if len(items) < max_count:
-            items.append(make())
-    elif index < len(items):
-        if verb == "remove":
-            del items[index]
-        else:
-            to = index + _OFFSETS[verb]
-            if 0 <= to < len(items):
-                items[index], items[to] = items[to], items[index]
+    to = index + _OFFSETS.get(verb, 0)
+    if verb == "add" and len(items) < max_count:
+        items.append(make())
+    elif verb == "remove" and index < len(items):
+        del items[index]
+    elif verb in _OFFSETS and index < len(items) and 0 <= to < len(items):
+        items[index], items[to] = items[to], items[index]
 
 
 def _is_allowed(button: Texts, content: EditorContent, kind: str) -> bool:
@@ -198,18 +188,13 @@ class EditorView:
         """True if cards and their media cannot be changed. Source: facts 3.6."""
         return self.is_edit and self.content.is_carousel
 
-    @property
-    def optional_fields(self) -> list[TemplateField]:
-        """Return the optional fields that can be filled in."""
-        return [field for field in OPTIONAL_FIELDS if self._is_editable(field)]
-
-    @property
-    def unchanged_fields(self) -> list[TemplateField]:
-        """Return the optional fields that are submitted unchanged."""
-        return [field for field in OPTIONAL_FIELDS if not self._is_editable(field)]
-
-    def _is_editable(self, field: TemplateField) -> bool:
-        return has_field(self.content, field.name) and (field.changeable or not self.is_edit)
+    def optional_fields(self, *, editable: bool) -> list[TemplateField]:
+        """Return the optional fields that can be filled in, or those that are submitted unchanged."""
+        is_new = not self.is_edit
+        can_edit = {
+            one.name: has_field(self.content, one.name) and (one.changeable or is_new) for one in OPTIONAL_FIELDS
+        }
+        return [one for one in OPTIONAL_FIELDS if can_edit[one.name] == editable]
 
 
 async def update_view(

@@ -19,6 +19,7 @@ from waypost.console.templates.submission import encode_draft
 from waypost.console.templates.texts import compare_drafts
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
+from waypost.domain.app import App
 from waypost.domain.lifecycle import EDITABLE, NOT_DELETABLE, SENDABLE
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
@@ -170,10 +171,7 @@ async def template_page(
     to = destination or "15550002001"
     requests = {
         "create": (f"{base}/partner/app/{app.id}/templates", encode_draft(draft)),
-        "send": (
-            base + _send_path(page_request),
-            encode_send(draft, template.id, app.phone_number, app.name, to, values),
-        ),
+        "send": (base + _send_path(page_request), encode_send(template, app, to, values)),
     }
     snippets = [
         {"id": f"{verb}-{language.lower()}", "title": f"{verb.capitalize()} with {language}", "text": text}
@@ -258,7 +256,7 @@ async def send_template(tools: PageTools, page_request: PageRequest) -> Response
     form = await page_request.form()
     values = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
     app = page_request.app
-    fields = encode_send(template.draft, template.id, app.phone_number, app.name, values.get("destination", ""), values)
+    fields = encode_send(template, app, values.get("destination", ""), values)
     try:
         response = await tools.services.apis.app(app).form("POST", _send_path(page_request), fields)
     except ApiResponseError as error:
@@ -282,7 +280,12 @@ async def delete_template(tools: PageTools, page_request: PageRequest) -> Respon
 
 SAMPLE_CODE: Final = "123456"
 OFFER_DURATION_MS: Final = 24 * 60 * 60 * 1000
-_LOCATION_FIELDS: Final = ("latitude", "longitude", "name", "address")
+_LOCATION_INPUTS: Final = {  # label and sample by member of a location
+    "latitude": ("Latitude", "52.5200"),
+    "longitude": ("Longitude", "13.4050"),
+    "name": ("Location name", "The shop"),
+    "address": ("Location address", "Main Street 1"),
+}
 
 
 class SendInput(NamedTuple):
@@ -298,7 +301,6 @@ def send_inputs(draft: TemplateDraft, media: Mapping[str, str], now_ms: int) -> 
     """Return the inputs for sending this template, in the order of its parameters.
 
     Args:
-        draft: of the template.
         media: media id of each sample that is an upload of the partner, by reference.
         now_ms: by the service's clock; an offer ends a day later.
     """
@@ -320,23 +322,17 @@ def send_inputs(draft: TemplateDraft, media: Mapping[str, str], now_ms: int) -> 
     return inputs
 
 
-def encode_send(
-    draft: TemplateDraft, template_id: str, source: str, app_name: str, destination: str, values: Mapping[str, str]
-) -> dict[str, str]:
+def encode_send(template: Template, app: App, destination: str, values: Mapping[str, str]) -> dict[str, str]:
     """Return the form of `POST /partner/app/{app_id}/template/msg`."""
+    draft = template.draft
     params = [values.get(f"param-{index}", "") for index in range(len(_parameters(draft)))]
-    template: dict[str, Any] = {"id": template_id, "params": params}
+    content: dict[str, Any] = {"id": template.id, "params": params}
     if values.get("expiration"):
-        template["expiration"] = values["expiration"]
+        content["expiration"] = values["expiration"]
     if products := [product.strip() for product in values.get("products", "").split(",") if product.strip()]:
-        template["mpm"] = {"sections": [{"title": "Items", "products": products}]}
-    fields = {
-        "channel": "whatsapp",
-        "source": source,
-        "src.name": app_name,
-        "destination": destination,
-        "template": compact_json(template),
-    }
+        content["mpm"] = {"sections": [{"title": "Items", "products": products}]}
+    sender = {"channel": "whatsapp", "source": app.phone_number, "src.name": app.name}
+    fields = {**sender, "destination": destination, "template": compact_json(content)}
     message = _message_content(draft, values)
     if message is not None:
         fields["message"] = compact_json(message)
@@ -357,30 +353,21 @@ def _header_inputs(draft: TemplateDraft, media: Mapping[str, str]) -> list[SendI
         hint = "A media ID or public URL; the sample by default."
         return [SendInput("medium", "GIF" if row.medium.name == "gif" else row.medium.name.capitalize(), sample, hint)]
     if row.header is HeaderFormat.LOCATION:
-        return [
-            SendInput("latitude", "Latitude", "52.5200"),
-            SendInput("longitude", "Longitude", "13.4050"),
-            SendInput("name", "Location name", "The shop"),
-            SendInput("address", "Location address", "Main Street 1"),
-        ]
+        return [SendInput(name, label, sample) for name, (label, sample) in _LOCATION_INPUTS.items()]
     return []
 
 
 def _parameters(draft: TemplateDraft) -> list[tuple[str, str]]:
     """Return label and sample of each parameter, in the order of the API (facts 9.2)."""
-    parameters = _text_parameters("Header", draft.header, draft.example_header)
-    parameters += _text_parameters("Body", draft.content, SAMPLE_CODE if _is_code(draft) else draft.example)
-    if _is_code(draft):
+    if any(button.kind is ButtonKind.OTP for button in draft.buttons):
         return [("Code", SAMPLE_CODE)]
+    parameters = _text_parameters("Header", draft.header, draft.example_header)
+    parameters += _text_parameters("Body", draft.content, draft.example)
     parameters += _button_parameters("", draft.buttons)
     for index, card in enumerate(draft.cards or ()):
         parameters += _text_parameters(f"Card {index + 1}", card.body, card.sample_text)
         parameters += _button_parameters(f"Card {index + 1}, ", card.buttons)
     return parameters
-
-
-def _is_code(draft: TemplateDraft) -> bool:
-    return any(button.kind is ButtonKind.OTP for button in draft.buttons)
 
 
 def _text_parameters(label_prefix: str, text: str | None, example: str | None) -> list[tuple[str, str]]:
@@ -407,7 +394,7 @@ def _message_content(draft: TemplateDraft, values: Mapping[str, str]) -> dict[st
     if row.medium is not None and values.get("medium"):
         return {"type": row.medium.name, row.medium.name: _media_reference(values["medium"])}
     if row.header is HeaderFormat.LOCATION:
-        return {"type": "location", "location": {name: values.get(name, "") for name in _LOCATION_FIELDS}}
+        return {"type": "location", "location": {name: values.get(name, "") for name in _LOCATION_INPUTS}}
     if draft.cards:
         media = [_media_reference(values.get(f"card-{index}", "")) for index in range(len(draft.cards))]
         return {"type": "carousel", "cardHeaderType": draft.cards[0].header_type, "cards": media}
