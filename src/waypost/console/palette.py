@@ -40,27 +40,29 @@ async def list_commands(tools: PageTools, page_request: PageRequest) -> Response
     for command in tools.table.commands:
         if (app is None and "{app_id}" in command.path) or (not has_simulator and command.section == "Simulator"):
             continue
-        item = _item(command.name, command.section, command.path.replace("{app_id}", app.id if app else ""))
+        item = _palette_row(command.name, command.section, command.path.replace("{app_id}", app.id if app else ""))
         if command.posts is not None:
             item |= {"posts": dict(command.posts), "stays": command.stays, "confirmation": command.confirmation}
         items.append(item)
     items += [
-        _item(one.name, f"App, {one.phone_number or 'no phone number'}", f"/apps/{one.id}") for one in page_request.apps
+        _palette_row(one.name, f"App, {one.phone_number or 'no phone number'}", f"/apps/{one.id}")
+        for one in page_request.apps
     ]
     phones, rules = await _simulator_lists(tools, page_request)
     items += [
-        _item(one["name"] or one["phone"], f"Phone, {one['phone']}", f"/phones?show={one['phone']}") for one in phones
+        _palette_row(one["name"] or one["phone"], f"Phone, {one['phone']}", f"/phones?show={one['phone']}")
+        for one in phones
     ]
     if app is not None and app.business_account_id:
         names = await tools.services.database.read(
             account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
         )
         items += [
-            _item(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
+            _palette_row(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
             for template_id, name, language in names
         ]
     items += [
-        _item(rule["title"], f"Simulator rule, {rule['group'].lower()}", f"{RULES_PATH}#r-{rule['name']}")
+        _palette_row(rule["title"], f"Simulator rule, {rule['group'].lower()}", f"{RULES_PATH}#r-{rule['name']}")
         for rule in rules
     ]
     return JSONResponse({"commands": items})
@@ -114,7 +116,7 @@ async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str,
         list_conversations, page_request.partner.id, app_id, filters.search, page
     )
     return [
-        _item(
+        _palette_row(
             row["name"] or format_phone(row["phone_number"] or row["user_id"]),
             f"Conversation, {format_phone(row['phone_number'] or row['user_id'])}",
             f"/apps/{app_id}/conversations/{row['id']}#latest",
@@ -126,7 +128,7 @@ async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str,
 async def _find_sent(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
     rows = await _search(search_messages, tools, page_request, app_id, text)
     return [
-        _item(
+        _palette_row(
             f"{row['what']}: {' · '.join(one.value for one in row['parameters']) or row['text']}",
             f"Sent to {row['name'] or format_phone(row['destination'])}",
             f"/apps/{app_id}/messages/{row['id']}",
@@ -143,7 +145,7 @@ async def _find_received(tools: PageTools, page_request: PageRequest, app_id: st
         sender = row["name"] or format_phone(row["phone_number"] or row["user_id"])
         path = f"/apps/{app_id}/conversations?q={quote(row['operator_message_id'], safe='')}"
         label = RECEIVED_LABELS.get(row["kind"], row["kind"])
-        items.append(_item(f"{label}: {preview}", f"Received from {sender}", path))
+        items.append(_palette_row(f"{label}: {preview}", f"Received from {sender}", path))
     return items
 
 
@@ -155,5 +157,5 @@ async def _search(
     return (await tools.services.database.read(search, page_request.partner.id, app_id, wanted, page)).rows
 
 
-def _item(name: str, hint: str, path: str) -> dict[str, Any]:
+def _palette_row(name: str, hint: str, path: str) -> dict[str, Any]:
     return {"name": name, "hint": hint, "path": path}

@@ -1,4 +1,4 @@
-"""What the editor shows: its content with the violations, the preview and the changes; and its actions."""
+"""The editor of a template: its content with violations, preview and changes; and its actions."""
 
 import re
 from collections.abc import Callable, Mapping
