@@ -35,7 +35,6 @@ from waypost.wire.subscriptions import (
     SubscriptionMeta,
     SubscriptionObject,
     read_subscription,
-    read_subscription_change,
     subscription_object,
 )
 
@@ -235,7 +234,7 @@ async def update_subscription(call: SubscriptionCall) -> dict[str, Any]:
     services, request, app = call
     subscription = await subscription_in_path(call)
     fields = request.form()
-    form = read_subscription_change(fields, subscription)
+    form = read_subscription(fields, subscription)
     others = [other for other in await stored_subscriptions(services, app) if other.id != subscription.id]
     if any(other.tag == form.tag for other in others):
         raise _duplicate_tag_error(form.tag)
@@ -264,7 +263,7 @@ def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscr
 
     Another call may have changed it during the ping: its changes of other fields stay.
     """
-    form = read_subscription_change(fields, subscription)
+    form = read_subscription(fields, subscription)
     if form.active and (fields.text("active") is not None or form.url != subscription.url):
         subscription = resume_subscription(subscription)
     return replace(

@@ -33,6 +33,13 @@ class OperatorCall(Generic[Response]):
     __slots__ = ()
 
 
+@dataclass(frozen=True, slots=True)
+class BusinessCall(OperatorCall[Response]):
+    """Base class of the calls about a business account."""
+
+    business_account_id: str
+
+
 def unsupported_call(request: OperatorCall[Any]) -> CallNotOffered:
     """Return the outcome of a call that the operator does not have."""
     return CallNotOffered(f"this operator does not offer {type(request).__name__}")
@@ -88,11 +95,10 @@ class OperatorNumber:
     raw: dict[str, Any] = field(default_factory=dict[str, Any])  # as received, for the administrator
 
 
-@dataclass(frozen=True, slots=True)
-class ListNumbers(OperatorCall[Sequence[OperatorNumber]]):
+class ListNumbers(BusinessCall[Sequence[OperatorNumber]]):
     """List all numbers of a business account."""
 
-    business_account_id: str
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +111,10 @@ class BusinessStatus:
     marketing_messages: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GetBusinessStatus(OperatorCall[BusinessStatus]):
+class GetBusinessStatus(BusinessCall[BusinessStatus]):
     """Get the status of a business account, for the partner."""
 
-    business_account_id: str
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +126,10 @@ class OperatorBusiness:
     review: str = ""  # the operator's review status of the account; empty: approved, or not given
 
 
-@dataclass(frozen=True, slots=True)
-class GetBusinessAccount(OperatorCall[OperatorBusiness]):
+class GetBusinessAccount(BusinessCall[OperatorBusiness]):
     """Get a business account, for the administrator."""
 
-    business_account_id: str
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +191,10 @@ class WebhookSubscription:
     urls: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class GetSubscription(OperatorCall[WebhookSubscription]):
+class GetSubscription(BusinessCall[WebhookSubscription]):
     """Get the webhook subscriptions of a business account."""
 
-    business_account_id: str
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +219,10 @@ class Subscribe(OperatorCall[CallResult]):
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unsubscribe(OperatorCall[CallResult]):
+class Unsubscribe(BusinessCall[CallResult]):
     """Unsubscribe us from a business account's webhooks."""
 
-    business_account_id: str
+    __slots__ = ()
 
 
 class TemplateDetail(StrEnum):

@@ -42,64 +42,42 @@ class SubscriptionForm:
     do_check: bool  # true if its URL is to be pinged
 
 
-def read_subscription(form: Form) -> SubscriptionForm:
-    """Read and check the form of a new subscription.
-
-    Source: facts 4.2.
-
-    Raises:
-        ApiError: a field is missing or invalid.
-    """
-    modes = _read_modes(form)
-    if modes is None:
-        raise missing_parameter("modes", f"some of {','.join(MODES)}")
-    tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
-    url = form.required("url", "an http or https address")
-    check_url(url)
-    version = _read_version(form) or 2
-    _check_mode_all(modes, version)
-    meta = form.text("meta") or None
-    return SubscriptionForm(
-        tag=tag,
-        url=url,
-        version=version,
-        modes=modes,
-        active=True,
-        show_on_ui=form.flag("showOnUI"),
-        meta=meta,
-        headers=_read_headers(meta),
-        do_check=form.flag("doCheck", default=True),
-    )
-
-
-def read_subscription_change(form: Form, current: Subscription) -> SubscriptionForm:
-    """Read and check the form of a change; omitted fields stay unchanged.
+def read_subscription(form: Form, current: Subscription | None = None) -> SubscriptionForm:
+    """Read and check the form of a new subscription, or of a change, whose omitted fields stay unchanged.
 
     A new URL is pinged, unless `doCheck` is false.
 
     Source: facts 4.1, 4.2, 4.5.
 
     Raises:
-        ApiError: a field is invalid.
+        ApiError: a field is missing or invalid.
     """
-    modes = _read_modes(form) or current.modes
-    tag = _checked_tag(form.text("tag") or current.tag)
-    url = form.text("url") or current.url
+    modes = _read_modes(form) or (None if current is None else current.modes)
+    if modes is None:
+        raise missing_parameter("modes", f"some of {','.join(MODES)}")
+    if current is None:
+        tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
+        url = form.required("url", "an http or https address")
+        former_version, is_active, is_shown = 2, True, False
+    else:
+        tag, url = _checked_tag(form.text("tag") or current.tag), form.text("url") or current.url
+        former_version, is_active, is_shown = current.version, current.active, current.show_on_ui
     check_url(url)
-    version = _read_version(form) or current.version
+    version = _read_version(form) or former_version
     _check_mode_all(modes, version)
     meta = form.text("meta")
-    meta = current.meta if meta is None else meta or None
+    if meta is None and current is not None:
+        meta = current.meta
     return SubscriptionForm(
         tag=tag,
         url=url,
         version=version,
         modes=modes,
-        active=form.flag("active", default=current.active),
-        show_on_ui=form.flag("showOnUI", default=current.show_on_ui),
-        meta=meta,
-        headers=_read_headers(meta),
-        do_check=form.flag("doCheck", default=True) and url != current.url,
+        active=is_active if current is None else form.flag("active", default=is_active),
+        show_on_ui=form.flag("showOnUI", default=is_shown),
+        meta=meta or None,
+        headers=_read_headers(meta or None),
+        do_check=form.flag("doCheck", default=True) and (current is None or url != current.url),
     )
 
 

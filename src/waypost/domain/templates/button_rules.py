@@ -24,30 +24,37 @@ def has_otp_type(*types: OtpType) -> ButtonCondition:
     return lambda button: button.kind is ButtonKind.OTP and button.otp_type in types
 
 
-def each_button(member: str, is_valid: ButtonCondition, *, among: ButtonCondition | None = None) -> RuleCheck:
-    """Return a check that a condition holds for each button, or for each among some; `member` names the place."""
+def fails_at(find_places: Callable[[TemplateDraft], Iterator[str]]) -> RuleCheck:
+    """Return a check that fails at the first of some places."""
 
     def check(draft: TemplateDraft) -> RuleFailure | None:
-        for index, button in enumerate(draft.buttons):
-            if (among is None or among(button)) and not is_valid(button):
-                return RuleFailure(f"[{index}].{member}")
-        return None
+        place = next(find_places(draft), None)
+        return None if place is None else RuleFailure(place)
 
     return check
+
+
+def each_button(member: str, is_valid: ButtonCondition, *, among: ButtonCondition | None = None) -> RuleCheck:
+    """Return a check that a condition holds for each button, or for each among some; `member` names the place."""
+    return fails_at(
+        lambda draft: (
+            f"[{index}].{member}"
+            for index, button in enumerate(draft.buttons)
+            if (among is None or among(button)) and not is_valid(button)
+        )
+    )
 
 
 def each_app(member: str, is_valid: Callable[[SupportedApp], bool]) -> RuleCheck:
     """Return a check that a condition holds for each application of each button."""
-
-    def check(draft: TemplateDraft) -> RuleFailure | None:
-        for index, button in enumerate(draft.buttons):
-            for app_index, app in enumerate(button.supported_apps):
-                if not is_valid(app):
-                    place = "" if button.is_flat else f".supported_apps[{app_index}]"
-                    return RuleFailure(f"[{index}]{place}.{member}")
-        return None
-
-    return check
+    return fails_at(
+        lambda draft: (
+            f"[{index}].{member}" if button.is_flat else f"[{index}].supported_apps[{app_index}].{member}"
+            for index, button in enumerate(draft.buttons)
+            for app_index, app in enumerate(button.supported_apps)
+            if not is_valid(app)
+        )
+    )
 
 
 def has_kind_fields(draft: TemplateDraft) -> RuleFailure | None:
@@ -70,15 +77,14 @@ def _labels(button: TemplateButton) -> Iterator[tuple[str, str]]:
 
 def each_label(is_valid: Callable[[str], bool]) -> RuleCheck:
     """Return a check that a condition holds for each label, the autofill label included."""
-
-    def check(draft: TemplateDraft) -> RuleFailure | None:
-        for index, button in enumerate(draft.buttons):
-            for member, label in _labels(button):
-                if not is_valid(label):
-                    return RuleFailure(f"[{index}].{member}")
-        return None
-
-    return check
+    return fails_at(
+        lambda draft: (
+            f"[{index}].{member}"
+            for index, button in enumerate(draft.buttons)
+            for member, label in _labels(button)
+            if not is_valid(label)
+        )
+    )
 
 
 def max_label_length(max_chars: int) -> RuleCheck:
@@ -176,14 +182,9 @@ def has_card_count(low: int, high: int) -> RuleCheck:
 
 def each_card(member: str, is_valid: Callable[[Card], bool]) -> RuleCheck:
     """Return a check that a condition holds for each card; `member` names the place."""
-
-    def check(draft: TemplateDraft) -> RuleFailure | None:
-        for index, card in enumerate(draft.cards or ()):
-            if not is_valid(card):
-                return RuleFailure(f"[{index}].{member}")
-        return None
-
-    return check
+    return fails_at(
+        lambda draft: (f"[{index}].{member}" for index, card in enumerate(draft.cards or ()) if not is_valid(card))
+    )
 
 
 def each_card_passes(member: str, draft_check: RuleCheck) -> RuleCheck:

@@ -1,7 +1,7 @@
 """Checks of a draft's fields, for the rows of the rule table."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -30,57 +30,61 @@ class RuleFailure:
 RuleCheck = Callable[[TemplateDraft], RuleFailure | None]
 """Returns the failure, or None when the check passes."""
 
-DraftCondition = Callable[[TemplateDraft], bool]
-"""True for the drafts that a rule applies to."""
+
+@dataclass(frozen=True, slots=True)
+class DraftCondition:
+    """A condition for the drafts that a rule applies to."""
+
+    drafts: str  # names them, after `is for` in an error text
+    holds: Callable[[TemplateDraft], bool]
+
+    def __call__(self, draft: TemplateDraft) -> bool:
+        """Return True for such a draft."""
+        return self.holds(draft)
 
 
 MAX_SEARCHED_CHARS: Final = 4096
 """Longer texts break the rules of length; to search a whole body of a request would hold up everybody else."""
 
 
+def join_names(names: Sequence[str], last: str = "or") -> str:
+    """Return names as an enumeration for a sentence: A, B or C."""
+    *others, end = names
+    return f"{', '.join(others)} {last} {end}" if others else end
+
+
 def has_type(*types: TemplateType) -> DraftCondition:
     """Return a condition for drafts of these types."""
-    return lambda draft: draft.template_type in types
+    return DraftCondition(f"templateType {join_names(types)}", lambda draft: draft.template_type in types)
 
 
 def has_category(*categories: Category) -> DraftCondition:
     """Return a condition for drafts of these categories."""
-    return lambda draft: draft.category in categories
+    return DraftCondition(join_names(categories), lambda draft: draft.category in categories)
 
 
-def is_lto(draft: TemplateDraft) -> bool:
-    """True for limited-time offers."""
-    return draft.is_lto
+is_lto: Final = DraftCondition("LTO templates", lambda draft: draft.is_lto)
+"""A condition for limited-time offers."""
 
 
-def applies_when(condition: DraftCondition, check: RuleCheck) -> RuleCheck:
+def applies_when(condition: Callable[[TemplateDraft], bool], check: RuleCheck) -> RuleCheck:
     """Return a check that applies to these drafts only."""
     return lambda draft: check(draft) if condition(draft) else None
 
 
-def applies_unless(condition: DraftCondition, check: RuleCheck) -> RuleCheck:
+def applies_unless(condition: Callable[[TemplateDraft], bool], check: RuleCheck) -> RuleCheck:
     """Return a check that applies to all drafts but these."""
     return lambda draft: None if condition(draft) else check(draft)
 
 
 def required(field: str) -> RuleCheck:
     """Return a check that the field is present, and neither empty nor blank."""
-
-    def check(draft: TemplateDraft) -> RuleFailure | None:
-        value = getattr(draft, field)
-        return RuleFailure() if _is_absent(value) or not has_text(value) else None
-
-    return check
+    return must_meet(lambda draft: not _is_absent(value := getattr(draft, field)) and has_text(value))
 
 
 def has_visible_text(field: str) -> RuleCheck:
     """Return a check that the field, when present, has more than white space."""
-
-    def check(draft: TemplateDraft) -> RuleFailure | None:
-        value = getattr(draft, field)
-        return None if _is_absent(value) or has_text(value) else RuleFailure()
-
-    return check
+    return must_meet(lambda draft: _is_absent(value := getattr(draft, field)) or has_text(value))
 
 
 def has_text(value: Any) -> bool:
@@ -91,15 +95,15 @@ def has_text(value: Any) -> bool:
 
 def forbidden(field: str) -> RuleCheck:
     """Return a check that the field is absent; empty and false count as absent."""
-    return lambda draft: None if _is_absent(getattr(draft, field), False) else RuleFailure()
+    return must_meet(lambda draft: _is_absent(getattr(draft, field), False))
 
 
-def must_not_be(condition: DraftCondition) -> RuleCheck:
+def must_not_be(condition: Callable[[TemplateDraft], bool]) -> RuleCheck:
     """Return a check that fails for the drafts of a condition."""
     return lambda draft: RuleFailure() if condition(draft) else None
 
 
-def must_meet(condition: DraftCondition) -> RuleCheck:
+def must_meet(condition: Callable[[TemplateDraft], bool]) -> RuleCheck:
     """Return a check that passes for the drafts of a condition only."""
     return lambda draft: None if condition(draft) else RuleFailure()
 
@@ -124,7 +128,7 @@ def max_length(field: str, max_chars: int) -> MaxLengthCheck:
 
 def allowed_values(field: str, values: tuple[str | None, ...]) -> RuleCheck:
     """Return a check that the field is one of the values."""
-    return lambda draft: None if getattr(draft, field) in values else RuleFailure()
+    return must_meet(lambda draft: getattr(draft, field) in values)
 
 
 def number_range(field: str, low: int, high: int) -> RuleCheck:
@@ -178,7 +182,7 @@ def has_sample(part: TemplateDraft | Card) -> bool:
 
 def has_closed_variables(field: str) -> RuleCheck:
     """Return a check that each variable has two braces on either side."""
-    return lambda draft: RuleFailure() if has_unclosed_variable(getattr(draft, field) or "") else None
+    return must_meet(lambda draft: not has_unclosed_variable(getattr(draft, field) or ""))
 
 
 _VARIABLE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}", re.ASCII)  # Source: operator's facts 2.3, "Named variable"
@@ -212,12 +216,9 @@ def keeps_variables_inside(field: str) -> RuleCheck:
 
 def keeps_variables_apart(field: str) -> RuleCheck:
     """Return a check that there is more than white space between two variables."""
-
-    def check(draft: TemplateDraft) -> RuleFailure | None:
-        between = split_at_variables(getattr(draft, field) or "")[1:-1]
-        return None if all(piece.strip() for piece in between) else RuleFailure()
-
-    return check
+    return must_meet(
+        lambda draft: all(piece.strip() for piece in split_at_variables(getattr(draft, field) or "")[1:-1])
+    )
 
 
 def has_enough_text(draft: TemplateDraft) -> RuleFailure | None:

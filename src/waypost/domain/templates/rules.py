@@ -48,6 +48,7 @@ from waypost.domain.templates.field_rules import (
     has_type,
     has_visible_text,
     is_lto,
+    join_names,
     keeps_variables_apart,
     keeps_variables_inside,
     max_length,
@@ -82,12 +83,6 @@ class TemplateRule:
     suppressed_by: tuple[str, ...] = ()  # rules whose violation makes this one redundant
 
 
-def _join_names(types: tuple[TemplateType | Category, ...], last: str = "or") -> str:
-    """Return names as an enumeration for a sentence: A, B or C."""
-    *others, end = types
-    return f"{', '.join(others)} {last} {end}" if others else end
-
-
 _MARKETING, _UTILITY = Category.MARKETING, Category.UTILITY
 _REPLY, _URL, _CALL = ButtonKind.QUICK_REPLY, ButtonKind.URL, ButtonKind.PHONE_NUMBER
 _CODE, _OTP, _FLOW = ButtonKind.COPY_CODE, ButtonKind.OTP, ButtonKind.FLOW
@@ -120,7 +115,6 @@ _FITS = "must be the text with each of its variables replaced by a value"
 _PACKAGE = "must be at most 224 characters: two or more segments with dots between them, each beginning with a letter"
 _VISIBLE = "must have at least one visible character, or be left out"
 _IS_REQUIRED = "is required: "
-_LTO_ONLY = "LTO templates only: isLTO must be true"
 _MUST_SAMPLE = "is required, or mediaId or mediaUrl: a sample of the medium"
 
 _HINT_VARIABLES = "Close each variable with two braces, and number them from {{1}} without a gap."
@@ -175,39 +169,44 @@ def _must_be(
     suppressed_by: tuple[str, ...] = (),
 ) -> TemplateRule:
     check = applies_when(condition, allowed_values(DRAFT_ATTRIBUTES[field], values))
-    requirement = f"must be {_join_names(values)} for {whom}"
+    requirement = f"must be {join_names(values)} for {whom}"
     return TemplateRule(id, field, check, requirement, source, fix_hint, suppressed_by=suppressed_by)
 
 
-def _only_for(id: str, field: str, condition: DraftCondition, whom: str, source: str, fix_hint: str) -> TemplateRule:
+def _only_for(
+    id: str, field: str, condition: DraftCondition, fix_hint: str, source: str = "", *, more: str = ""
+) -> TemplateRule:
     check = applies_unless(condition, forbidden(DRAFT_ATTRIBUTES[field]))
-    return TemplateRule(id, field, check, f"is for {whom}", source, fix_hint)
+    requirement = f"is for {condition.drafts} only{more}"
+    return TemplateRule(id, field, check, requirement, source or f"spec, Create template, {field}", fix_hint)
 
 
 def _not_for(
     id: str,
     field: str,
     condition: DraftCondition,
-    whom: str,
-    source: str,
     fix_hint: str,
+    source: str = "",
+    *,
+    more: str = "",
     suppressed_by: tuple[str, ...] = (),
 ) -> TemplateRule:
     check = applies_when(condition, forbidden(DRAFT_ATTRIBUTES[field]))
-    return TemplateRule(id, field, check, f"is not for {whom}", source, fix_hint, suppressed_by=suppressed_by)
+    rule = TemplateRule(id, field, check, f"is not for {condition.drafts}{more}", source, fix_hint)
+    return replace(rule, source=source or f"spec, Create template, {field}", suppressed_by=suppressed_by)
 
 
-def _button_only_for(
-    id: str, kind: ButtonKind, condition: DraftCondition, whom: str, source: str, fix_hint: str
-) -> TemplateRule:
+def _button_only_for(id: str, kind: ButtonKind, condition: DraftCondition, source: str, fix_hint: str) -> TemplateRule:
     check = applies_unless(condition, each_button("type", lambda button: button.kind is not kind))
-    return TemplateRule(id, "buttons", check, f"must not be {kind}: such a button is for {whom} only", source, fix_hint)
+    return TemplateRule(
+        id, "buttons", check, f"must not be {kind}: such a button is for {condition.drafts} only", source, fix_hint
+    )
 
 
 def _button_of_type(id: str, kind: ButtonKind) -> TemplateRule:
     type_ = ADDED_BUTTON_TYPES[kind]
     hint = f"Remove the button, or choose the type {type_}."
-    return _button_only_for(id, kind, has_type(type_), f"templateType {type_}", "spec, Create template, rule 5", hint)
+    return _button_only_for(id, kind, has_type(type_), "spec, Create template, rule 5", hint)
 
 
 def _button_count(
@@ -264,7 +263,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "category",
         (_MARKETING, _UTILITY),
         has_type(*_SALES),
-        _join_names(_SALES, "and"),
+        join_names(_SALES, "and"),
         "spec, Create template, rule 1",
         "Choose MARKETING, or another type.",
     ),
@@ -272,9 +271,8 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "lto-type",
         "isLTO",
         has_type(*_OFFERS),
-        f"templateType {_join_names(_OFFERS)} only",
-        "spec, Create template, templateType",
         "Choose TEXT, or turn off the limited-time offer.",
+        "spec, Create template, templateType",
     ),
     TemplateRule(
         "lto-category",
@@ -288,7 +286,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "hosted-type",
         field="templateType",
         check=must_not_be(has_type(*_CLOUD_ONLY)),
-        requirement=f"must not be {_join_names(_CLOUD_ONLY)} on an app of the on-premises variant",
+        requirement=f"must not be {join_names(_CLOUD_ONLY)} on an app of the on-premises variant",
         source="spec, Create template, rule 2",
         fix_hint="Choose another type, or send through an app on the Cloud API.",
         hosting=Hosting.ON_PREMISES,
@@ -323,37 +321,20 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "header-type",
         "header",
         has_type(*_WITH_TEXT),
-        f"templateType {_join_names(_WITH_TEXT)} only",
-        "spec, Create template, header; decision 0017",
         "Remove the header text, or choose TEXT; other types show their medium there.",
+        "spec, Create template, header; decision 0017",
     ),
-    _not_for(
-        "header-category",
-        "header",
-        _SECRET,
-        "AUTHENTICATION",
-        "spec, Create template, header",
-        "Remove the header.",
-        ("header-type",),
-    ),
+    _not_for("header-category", "header", _SECRET, "Remove the header.", suppressed_by=("header-type",)),
     _visible_text("header-blank", "header"),
     _visible_text("header-example-blank", "exampleHeader"),
-    _not_for(
-        "header-example",
-        "exampleHeader",
-        has_type(TemplateType.CATALOG),
-        "templateType CATALOG",
-        "spec, Create template, exampleHeader",
-        "Remove the header's sample.",
-    ),
+    _not_for("header-example", "exampleHeader", has_type(TemplateType.CATALOG), "Remove the header's sample."),
     _length_limit("footer-length", "footer", 60),
     _not_for(
         "footer-category",
         "footer",
         _SECRET,
-        "AUTHENTICATION, whose footer is made from codeExpirationMinutes",
-        "spec, Create template, footer",
         "Remove the footer, and set codeExpirationMinutes to how long the code is valid.",
+        more=", whose footer is made from codeExpirationMinutes",
     ),
     _visible_text("footer-blank", "footer"),
     TemplateRule(
@@ -376,7 +357,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "sample-document",
         field="exampleMedia",
         check=applies_when(has_type(*_SAMPLED), must_meet(has_sample)),
-        requirement=f"{_MUST_SAMPLE}, always for {_join_names(_SAMPLED)}",
+        requirement=f"{_MUST_SAMPLE}, always for {join_names(_SAMPLED)}",
         source="spec, Create template, exampleMedia; facts 3.1",
         fix_hint=_HINT_SAMPLE,
     ),
@@ -384,7 +365,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "sample-enabled",
         field="exampleMedia",
         check=applies_when(lambda draft: draft.enable_sample and has_type(*_MAY_SAMPLE)(draft), must_meet(has_sample)),
-        requirement=f"{_MUST_SAMPLE}, when enableSample is true for {_join_names(_MAY_SAMPLE)}",
+        requirement=f"{_MUST_SAMPLE}, when enableSample is true for {join_names(_MAY_SAMPLE)}",
         source="spec, Create template, enableSample; facts 3.1",
         fix_hint=_HINT_SAMPLE,
     ),
@@ -405,12 +386,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         fix_hint="Enter the URL with a value in place of the variable.",
     ),
     _button_only_for(
-        "otp-category",
-        _OTP,
-        _SECRET,
-        "AUTHENTICATION",
-        "spec, Button shapes",
-        "Remove the button, or choose AUTHENTICATION.",
+        "otp-category", _OTP, _SECRET, "spec, Button shapes", "Remove the button, or choose AUTHENTICATION."
     ),
     TemplateRule(
         "otp-type",
@@ -472,7 +448,6 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "flow-category",
         _FLOW,
         has_category(_MARKETING),
-        "MARKETING",
         "spec, Flow passthrough message",
         "Choose MARKETING, or another type of button.",
     ),
@@ -482,9 +457,8 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "cards-type",
         "cards",
         has_type(*_CAROUSEL),
-        "templateType CAROUSEL only",
-        "spec, Create template, rule 3",
         "Remove the cards, or choose the type CAROUSEL.",
+        "spec, Create template, rule 3",
     ),
     TemplateRule(
         "cards-count",
@@ -498,7 +472,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "card-header",
         field="cards",
         check=each_card("headerType", lambda card: card.header_type in _ON_CARDS),
-        requirement=f"must be {_join_names(_ON_CARDS)}",
+        requirement=f"must be {join_names(_ON_CARDS)}",
         source="spec, Card object; spec, Send template message",
         fix_hint="Choose IMAGE or VIDEO for the card.",
     ),
@@ -563,17 +537,17 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "offer-text-of-lto",
         "limitedOfferText",
         is_lto,
-        _LTO_ONLY,
-        "spec, Create template, rule 4",
         "Remove the offer text, or make the template a limited-time offer.",
+        "spec, Create template, rule 4",
+        more=": isLTO must be true",
     ),
     _only_for(
         "expiry-of-lto",
         "hasExpiration",
         is_lto,
-        _LTO_ONLY,
-        "spec, Create template, rule 4",
         "Remove the expiry, or make the template a limited-time offer.",
+        "spec, Create template, rule 4",
+        more=": isLTO must be true",
     ),
     TemplateRule(
         "offer-text-given",
@@ -604,21 +578,9 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         fix_hint="Add a COPY_CODE button, or choose an offer that does not expire.",
     ),
     _only_for(
-        "security-category",
-        "addSecurityRecommendation",
-        _SECRET,
-        "AUTHENTICATION only",
-        "spec, Create template, addSecurityRecommendation",
-        "Turn off the warning, or choose AUTHENTICATION.",
+        "security-category", "addSecurityRecommendation", _SECRET, "Turn off the warning, or choose AUTHENTICATION."
     ),
-    _only_for(
-        "minutes-category",
-        "codeExpirationMinutes",
-        _SECRET,
-        "AUTHENTICATION only",
-        "spec, Create template, codeExpirationMinutes",
-        "Remove the minutes, or choose AUTHENTICATION.",
-    ),
+    _only_for("minutes-category", "codeExpirationMinutes", _SECRET, "Remove the minutes, or choose AUTHENTICATION."),
     TemplateRule(
         "minutes-range",
         field="codeExpirationMinutes",
@@ -655,12 +617,7 @@ _MESSAGE_RULES: Final = (
         fix_hint="Choose one of the operator's languages.",
     ),
     TemplateRule(
-        "content-finished",
-        field="content",
-        check=has_closed_variables("content"),
-        requirement=_FINISHED,
-        source="operator 2.4",
-        fix_hint=_HINT_VARIABLES,
+        "content-finished", "content", has_closed_variables("content"), _FINISHED, "operator 2.4", _HINT_VARIABLES
     ),
     TemplateRule(
         "content-numbered",
@@ -672,12 +629,7 @@ _MESSAGE_RULES: Final = (
         suppressed_by=("content-finished",),
     ),
     TemplateRule(
-        "header-finished",
-        field="header",
-        check=has_closed_variables("header"),
-        requirement=_FINISHED,
-        source="operator 2.4",
-        fix_hint=_HINT_VARIABLES,
+        "header-finished", "header", has_closed_variables("header"), _FINISHED, "operator 2.4", _HINT_VARIABLES
     ),
     TemplateRule(
         "header-numbered",
@@ -772,7 +724,7 @@ _MESSAGE_RULES: Final = (
         "category",
         (_MARKETING,),
         has_type(*_SALES),
-        _join_names(_SALES, "and"),
+        join_names(_SALES, "and"),
         "operator 2.2, 2.3",
         "Choose MARKETING.",
         ("category-of-type",),
@@ -829,12 +781,7 @@ _MESSAGE_RULES: Final = (
         fix_hint="Move the quick replies together, before or after all other buttons.",
     ),
     TemplateRule(
-        "label-length",
-        field="buttons",
-        check=max_label_length(25),
-        requirement="must be at most 25 characters",
-        source="operator 2.3",
-        fix_hint=_HINT_SHORTER,
+        "label-length", "buttons", max_label_length(25), "must be at most 25 characters", "operator 2.3", _HINT_SHORTER
     ),
     TemplateRule(
         "label-plain",
@@ -969,14 +916,11 @@ _MESSAGE_RULES: Final = (
         "lto-header",
         "header",
         is_lto,
-        "LTO templates",
-        "operator 2.2",
         "Remove the header.",
-        ("header-type", "header-category"),
+        "operator 2.2",
+        suppressed_by=("header-type", "header-category"),
     ),
-    _not_for(
-        "lto-footer", "footer", is_lto, "LTO templates", "operator 2.2", "Remove the footer.", ("footer-category",)
-    ),
+    _not_for("lto-footer", "footer", is_lto, "Remove the footer.", "operator 2.2", suppressed_by=("footer-category",)),
     TemplateRule(
         "lto-buttons",
         field="buttons",
@@ -999,18 +943,17 @@ _MESSAGE_RULES: Final = (
         "carousel-footer",
         "footer",
         has_type(*_CAROUSEL),
-        "templateType CAROUSEL",
-        "operator 2.2",
         "Remove the footer.",
-        ("footer-category",),
+        "operator 2.2",
+        suppressed_by=("footer-category",),
     ),
     _not_for(
         "carousel-buttons",
         "buttons",
         has_type(*_CAROUSEL),
-        "templateType CAROUSEL, whose buttons are in its cards",
-        "operator 2.2",
         "Remove these buttons; each card has its own.",
+        "operator 2.2",
+        more=", whose buttons are in its cards",
     ),
     TemplateRule(
         "card-alike-header",

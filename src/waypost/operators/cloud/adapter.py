@@ -37,11 +37,9 @@ class CloudOperator:
         self.graph: GraphClient | None = self._calls
 
     async def open(self) -> None:
-        """Create the connection pool."""
         await self._calls.open()
 
     async def close(self) -> None:
-        """Close the pool."""
         await self._calls.close()
 
     async def send(
@@ -83,45 +81,36 @@ class CloudOperator:
                 return response
 
     async def submit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
-        """Submit a template for review; one that already exists is the one submitted before."""
         return await templates.submit(self._calls, account, template, copies)
 
     async def edit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
-        """Submit a template in place of the operator's version."""
         return await templates.edit(self._calls, account, template, copies)
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Delete one template; return `OperatorAccepted` also where the operator has none."""
         return await templates.delete(self._calls, account, template)
 
     async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | CallFailure:
-        """Make a direct call."""
         return await direct_calls.call(self._calls, account, request)
 
     async def upload_media(
         self, account: OperatorAccount, app: App, media: UploadedMedia, path: Path
     ) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
-        """Upload a file for sending from the app's number; safe to repeat."""
         return await media_calls.upload_media(self._calls, account, app.phone_number_id, media, path)
 
     async def upload_sample(
         self, account: OperatorAccount, media: UploadedMedia, path: Path
     ) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
-        """Upload a file as a template's sample; the result is a handle, which may contain line breaks."""
         return await media_calls.upload_sample(self._calls, account, media, path)
 
     def fetch_media(
         self, account: OperatorAccount, operator_media_id: str, *, phone_number_id: str | None = None
     ) -> AsyncIterator[bytes | OperatorRejected | OperatorUnavailable]:
-        """Yield the bytes of a recipient's media file in chunks; an outcome ends it when there are none."""
         return media_calls.fetch_media(self._calls, account, operator_media_id, phone_number_id)
 
     def usage(self, operator_account_id: str) -> Sequence[LimitUsage]:
-        """Return the limit usage last reported for an operator account."""
         return self._calls.usages.account_usages(operator_account_id)
 
     def sample_owner(self, account: OperatorAccount) -> str:
-        """Return the operator app, which owns the handles."""
         return account["app_id"]
 
     explain = staticmethod(explain)

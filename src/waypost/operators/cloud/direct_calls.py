@@ -1,13 +1,18 @@
-"""Direct calls: a table of the request of each call and the reader of its response."""
+"""Direct calls: a table of the request of each call and the reader of its response.
 
-from collections.abc import Awaitable, Callable
+Readers are tolerant: a missing or invalid value becomes an empty one.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
-from waypost.base.json_values import objects_in
+from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import (
+    BusinessStatus,
     CallFailure,
+    CallResult,
     CheckToken,
     DeleteMedium,
     GetBusinessAccount,
@@ -21,8 +26,11 @@ from waypost.domain.direct_calls import (
     ListTemplates,
     MarkRead,
     MissingWebhookField,
+    OperatorBusiness,
     OperatorCall,
+    OperatorMedium,
     OperatorNumber,
+    OperatorTemplate,
     Response,
     Subscribe,
     TemplateDetail,
@@ -33,9 +41,10 @@ from waypost.domain.direct_calls import (
     unsupported_call,
 )
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
-from waypost.operators.cloud import direct_responses
 from waypost.operators.cloud.http_calls import CloudHttpClient
-from waypost.operators.cloud.numbers import number_status, operator_number
+from waypost.operators.cloud.numbers import number_status, operator_number, webhook_url
+from waypost.operators.cloud.templates import parse_template
+from waypost.operators.cloud.tolerant_json import parse_number, parse_text
 from waypost.operators.cloud.webhook_items import NEEDED_FIELDS
 from waypost.operators.contract import GraphRequest
 
@@ -64,6 +73,97 @@ _TEMPLATES: Final = {  # Source: operator's facts 2.1
 }
 _ACCOUNT: Final = "{business_account_id}"
 _NOT_SUBSCRIBED: Final = "your app must be subscribed"  # of the operator's error text; its code is 100
+
+
+APPROVED: Final = "APPROVED"
+REQUIRED_PERMISSIONS: Final = ("whatsapp_business_messaging", "whatsapp_business_management")
+"""The permissions that our token needs. Source: operator's facts 1, "Permissions"."""
+TOKEN_STATUS_UNSUPPORTED_CODES: Final = frozenset({1, 3, 10, 100})
+"""Error codes of an operator that does not report on tokens."""
+
+
+def call_result(response: dict[str, Any]) -> CallResult:
+    """Return the result of a call; a response that does not deny success is a success."""
+    return CallResult(boolean_of(response.get("success"), default=True), parse_text(response.get("reason")))
+
+
+def business_status(response: dict[str, Any]) -> BusinessStatus:
+    """Return the status of a business account: ACTIVE if the operator's review approved it."""
+    review = parse_text(response.get("account_review_status"))
+    return BusinessStatus(
+        "ACTIVE" if review == APPROVED else review,
+        parse_text(response.get("ownership_type")),
+        parse_text(response.get("marketing_messages_lite_api_status")).upper(),
+    )
+
+
+def operator_business(response: dict[str, Any]) -> OperatorBusiness:
+    """Return a business account."""
+    review = parse_text(response.get("account_review_status"))
+    return OperatorBusiness(
+        name=parse_text(response.get("name")),
+        namespace=parse_text(response.get("message_template_namespace")),
+        review="" if review == APPROVED else review,
+    )
+
+
+def token_status(response: dict[str, Any]) -> TokenStatus:
+    """Return the state of a token. Source: operator's page "Debug-Token"."""
+    data = object_of(response.get("data"))
+    scopes = data.get("scopes")
+    expires_at = data.get("expires_at")
+    return TokenStatus(
+        is_valid=boolean_of(data.get("is_valid"), default=False),
+        reason=parse_text(object_of(data.get("error")).get("message")),
+        missing_permissions=[
+            permission for permission in REQUIRED_PERMISSIONS if isinstance(scopes, list) and permission not in scopes
+        ],
+        expires_at_s=max(expires_at, 0) if isinstance(expires_at, int) else 0,
+    )
+
+
+def subscription(app_id: str, apps: Sequence[Any], numbers: Sequence[Any]) -> WebhookSubscription:
+    """Return the webhook URLs, from the subscribed apps and the numbers' own URLs."""
+    by_id = {
+        parse_text(object_of(object_of(item).get("whatsapp_business_api_data")).get("id")): object_of(item)
+        for item in apps
+    }
+    override = parse_text(by_id.get(app_id, {}).get("override_callback_uri"))
+    urls = {parse_text(object_of(item).get("id")): override or webhook_url(object_of(item)) for item in numbers}
+    return WebhookSubscription(
+        subscriber=app_id,
+        is_subscribed=app_id in by_id,
+        others=[item for item in by_id if item not in ("", app_id)],
+        urls={number_id: url for number_id, url in {"": override, **urls}.items() if url},
+    )
+
+
+def missing_fields(subscriptions: Sequence[Any]) -> list[MissingWebhookField]:
+    """Return the fields that we need and an app is not subscribed to. Source: operator's page "App subscriptions"."""
+    subscribed = {
+        parse_text(object_of(item).get("name")) or parse_text(item)
+        for entry in map(object_of, subscriptions)
+        if entry.get("object") == "whatsapp_business_account"
+        for item in list_of(entry.get("fields"))
+    }
+    return [field for field in NEEDED_FIELDS if field.name not in subscribed]
+
+
+def operator_templates(items: list[Any]) -> list[OperatorTemplate] | OperatorUnavailable:
+    """Return every template of a list; a list with anything else in it is not reliable."""
+    templates = [parse_template(item) for item in items]
+    valid = [item for item in templates if item is not None]
+    return valid if len(valid) == len(templates) else OperatorUnavailable("the operator's list has what is no template")
+
+
+def operator_template(response: dict[str, Any]) -> OperatorTemplate | OperatorUnavailable:
+    """Return one template."""
+    return parse_template(response) or OperatorUnavailable("the operator's response is no template")
+
+
+def medium(response: dict[str, Any]) -> OperatorMedium:
+    """Return type and size of a media file."""
+    return OperatorMedium(parse_text(response.get("mime_type")), parse_number(response.get("file_size")))
 
 
 class _DirectCall(NamedTuple):
@@ -105,7 +205,7 @@ async def _get_subscription(
     numbers = await client.list_all(account, edge, "phone numbers")
     if not isinstance(numbers, list):
         return numbers
-    return direct_responses.subscription(account["app_id"], apps, numbers)
+    return subscription(account["app_id"], apps, numbers)
 
 
 def _authorise_as_app(account: OperatorAccount) -> OperatorAccount:
@@ -123,7 +223,7 @@ async def _list_missing_fields(
     client: CloudHttpClient, account: OperatorAccount, _request: ListMissingFields
 ) -> list[MissingWebhookField] | CallFailure:
     listed = await _list_app_subscriptions(client, account)
-    return direct_responses.missing_fields(listed) if isinstance(listed, list) else listed
+    return missing_fields(listed) if isinstance(listed, list) else listed
 
 
 async def _check_token(
@@ -134,12 +234,12 @@ async def _check_token(
     response = await client.request(account, request)
     match response:
         case dict():
-            return direct_responses.token_status(response)
+            return token_status(response)
         case OperatorRejected(code=code, operator_code=operator_code) if (
             code if operator_code is None else operator_code
-        ) in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
+        ) in TOKEN_STATUS_UNSUPPORTED_CODES:
             return None
-        case OperatorUnavailable(code=code) if code in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
+        case OperatorUnavailable(code=code) if code in TOKEN_STATUS_UNSUPPORTED_CODES:
             return None
         case _:
             return response
@@ -169,7 +269,7 @@ async def _subscribe(client: CloudHttpClient, account: OperatorAccount, request:
             await client.request(_authorise_as_app(account), GraphRequest("POST", path, body))
         await client.request(account, subscribe)
         response = await client.request(account, override)
-    return direct_responses.call_result(response) if isinstance(response, dict) else response
+    return call_result(response) if isinstance(response, dict) else response
 
 
 def _mark_read(request: MarkRead) -> GraphRequest:
@@ -210,8 +310,8 @@ CALLS: Final[
     dict[type[OperatorCall[Any]], _DirectCall | Callable[[CloudHttpClient, OperatorAccount, Any], Awaitable[Any]]]
 ] = {  # Source: operator's facts 1, 2.1, 6.1
     GetNumber: _DirectCall(_make_request("GET", "{number_id}", _NUMBER), number_status),
-    GetBusinessStatus: _DirectCall(_make_request("GET", _ACCOUNT, _BUSINESS_STATUS), direct_responses.business_status),
-    GetBusinessAccount: _DirectCall(_make_request("GET", _ACCOUNT, _BUSINESS), direct_responses.operator_business),
+    GetBusinessStatus: _DirectCall(_make_request("GET", _ACCOUNT, _BUSINESS_STATUS), business_status),
+    GetBusinessAccount: _DirectCall(_make_request("GET", _ACCOUNT, _BUSINESS), operator_business),
     ListNumbers: _DirectCall(
         _make_request("GET", f"{_ACCOUNT}/phone_numbers", _NUMBERS), _read_numbers, "phone numbers"
     ),
@@ -219,13 +319,11 @@ CALLS: Final[
     GetSubscription: _get_subscription,
     ListMissingFields: _list_missing_fields,
     Subscribe: _subscribe,
-    Unsubscribe: _DirectCall(_make_request("DELETE", f"{_ACCOUNT}/subscribed_apps"), direct_responses.call_result),
-    ListTemplates: _DirectCall(_list_templates, direct_responses.operator_templates, "templates"),
-    GetTemplate: _DirectCall(
-        _make_request("GET", "{template_id}", _TEMPLATE_FIELDS), direct_responses.operator_template
-    ),
-    UnpauseTemplate: _DirectCall(_make_request("POST", "{template_id}/unpause"), direct_responses.call_result),
-    MarkRead: _DirectCall(_mark_read, direct_responses.call_result),
-    GetMedium: _DirectCall(_medium_request("GET"), direct_responses.medium),
-    DeleteMedium: _DirectCall(_medium_request("DELETE"), direct_responses.call_result),
+    Unsubscribe: _DirectCall(_make_request("DELETE", f"{_ACCOUNT}/subscribed_apps"), call_result),
+    ListTemplates: _DirectCall(_list_templates, operator_templates, "templates"),
+    GetTemplate: _DirectCall(_make_request("GET", "{template_id}", _TEMPLATE_FIELDS), operator_template),
+    UnpauseTemplate: _DirectCall(_make_request("POST", "{template_id}/unpause"), call_result),
+    MarkRead: _DirectCall(_mark_read, call_result),
+    GetMedium: _DirectCall(_medium_request("GET"), medium),
+    DeleteMedium: _DirectCall(_medium_request("DELETE"), call_result),
 }
