@@ -33,13 +33,6 @@ class OperatorCall(Generic[Response]):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BusinessCall(OperatorCall[Response]):
-    """Base class of the calls about a business account."""
-
-    business_account_id: str
-
-
 def unsupported_call(request: OperatorCall[Any]) -> CallNotOffered:
     """Return the outcome of a call that the operator does not have."""
     return CallNotOffered(f"this operator does not offer {type(request).__name__}")
@@ -95,10 +88,11 @@ class OperatorNumber:
     raw: dict[str, Any] = field(default_factory=dict[str, Any])  # as received, for the administrator
 
 
-class ListNumbers(BusinessCall[Sequence[OperatorNumber]]):
+@dataclass(frozen=True, slots=True)
+class ListNumbers(OperatorCall[Sequence[OperatorNumber]]):
     """List all numbers of a business account."""
 
-    __slots__ = ()
+    business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +105,11 @@ class BusinessStatus:
     marketing_messages: str = ""
 
 
-class GetBusinessStatus(BusinessCall[BusinessStatus]):
+@dataclass(frozen=True, slots=True)
+class GetBusinessStatus(OperatorCall[BusinessStatus]):
     """Get the status of a business account, for the partner."""
 
-    __slots__ = ()
+    business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +121,11 @@ class OperatorBusiness:
     review: str = ""  # the operator's review status of the account; empty: approved, or not given
 
 
-class GetBusinessAccount(BusinessCall[OperatorBusiness]):
+@dataclass(frozen=True, slots=True)
+class GetBusinessAccount(OperatorCall[OperatorBusiness]):
     """Get a business account, for the administrator."""
 
-    __slots__ = ()
+    business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +187,11 @@ class WebhookSubscription:
     urls: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class GetSubscription(BusinessCall[WebhookSubscription]):
+@dataclass(frozen=True, slots=True)
+class GetSubscription(OperatorCall[WebhookSubscription]):
     """Get the webhook subscriptions of a business account."""
 
-    __slots__ = ()
+    business_account_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +216,11 @@ class Subscribe(OperatorCall[CallResult]):
     url: str
 
 
-class Unsubscribe(BusinessCall[CallResult]):
+@dataclass(frozen=True, slots=True)
+class Unsubscribe(OperatorCall[CallResult]):
     """Unsubscribe us from a business account's webhooks."""
 
-    __slots__ = ()
+    business_account_id: str
 
 
 class TemplateDetail(StrEnum):

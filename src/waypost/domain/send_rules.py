@@ -9,8 +9,8 @@ from typing import Final
 from waypost.domain.message import Content, TemplateSend
 from waypost.domain.session_messages.content import FieldLimit, SessionContent, is_http_url, location_error
 from waypost.domain.session_messages.plain import all_products
-from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.offers import offer_error
 from waypost.domain.templates.rendering import parameter_count_range
 from waypost.domain.templates.types import HeaderFormat, TemplateType, type_row
 
@@ -83,8 +83,7 @@ def template_send_error(send: TemplateSend, draft: TemplateDraft, *, now_ms: int
         return f"template.params must hold {expected} {'value' if most == 1 else 'values'}; it holds {len(send.params)}"
     if any(not value or _UNSENDABLE.search(value) for value in send.params):
         return "template.params must not be empty, nor hold line breaks, tabs or more than four spaces in a row"
-    extras = (extra.send_error(send, draft, now_ms) for extra in TEMPLATE_EXTRAS)
-    return _type_error(send, draft) or next((error for error in extras if error is not None), None)
+    return _type_error(send, draft) or offer_error(send, draft, now_ms)
 
 
 def _type_error(send: TemplateSend, draft: TemplateDraft) -> str | None:

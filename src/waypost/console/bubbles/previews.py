@@ -27,8 +27,8 @@ from waypost.console.bubbles.items import (
     text_of,
 )
 from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
-from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.offers import offer_preview
 from waypost.domain.templates.rendering import COPY_OFFER_LABEL, product_header, render_body, render_footer
 from waypost.domain.templates.template import Category, add_type_button, sample_reference
 from waypost.domain.templates.types import HeaderFormat, type_row
@@ -73,8 +73,7 @@ def draft_message(
     footer = render_footer(draft)
     if footer:
         shown["footer"] = footer
-    for extra in TEMPLATE_EXTRAS:
-        shown |= extra.preview_members(draft, until_ms)
+    shown |= offer_preview(draft, until_ms)
     if draft.is_call_permission_request:
         shown["buttons"] = [{"index": 0, "type": "CALL_PERMISSION", "text": "Choose preference"}]
     elif draft.buttons:

@@ -8,9 +8,9 @@ from typing import Final
 from urllib.parse import quote
 
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.field_rules import SECURITY_SENTENCE
 from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.offers import offer_text
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.variables import EMOJI, split_at_variables, variable_count
 
@@ -21,13 +21,12 @@ MAX_HEADER_CHARS: Final = 60  # Source: operator's facts 2.3
 
 
 def flatten_template(draft: TemplateDraft) -> str:
-    """Return the record's `data`: header, body, extras and footer on separate lines, buttons after ` | `.
+    """Return the record's `data`: header, body, offer and footer on separate lines, buttons after ` | `.
 
     Source: spec, "Template record", data; construction from facts 3.2; clients split at `| [` and
     at commas (facts 17).
     """
-    extras = [extra.record_text(draft) for extra in TEMPLATE_EXTRAS]
-    lines = [draft.header, render_body(draft), *extras, render_footer(draft)]
+    lines = [draft.header, render_body(draft), offer_text(draft), render_footer(draft)]
     return " | ".join(
         ["\n".join(line for line in lines if line), *(render_button(button, draft) for button in draft.buttons)]
     )

@@ -7,8 +7,8 @@ from waypost.domain.message import MEDIA_MEMBERS, PARTNER_DATA_MEMBERS, Message,
 from waypost.domain.postback import button_payload
 from waypost.domain.session_messages.content import Body, SendContext, location_body, medium_body, product_section_body
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.offers import offer_parameters
 from waypost.domain.templates.rendering import CardParameters, TemplateParameters, split_parameters
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import variable_names
@@ -41,8 +41,9 @@ def _components(send: TemplateSend, draft: TemplateDraft, message_id: str, copie
         components.append({"type": "header", "parameters": header})
     if params.body:
         components.append({"type": "body", "parameters": _text_parameters(params.body, draft.content, draft)})
-    extras = [extra.send_component(send, draft) for extra in TEMPLATE_EXTRAS]
-    components += [component for component in extras if component is not None]
+    offer = offer_parameters(send, draft)
+    if offer is not None:
+        components.append(offer)
     postback_texts = send.postback_texts or {}
     for index, button in enumerate(draft.buttons):
         parameter = _parameter(button, params.buttons.get(index))

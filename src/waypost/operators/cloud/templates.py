@@ -21,8 +21,8 @@ from waypost.domain.outcome import (
     OutcomeUncertain,
 )
 from waypost.domain.templates.buttons import ButtonKind, Card, SupportedApp, TemplateButton
-from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.offers import offer_component
 from waypost.domain.templates.rendering import product_header
 from waypost.domain.templates.template import Category, Template, have_same_contents, sample_reference
 from waypost.domain.templates.types import ADDED_BUTTON_TYPES, TEMPLATE_TYPES, HeaderFormat, TemplateType, type_row
@@ -78,7 +78,7 @@ def template_components(draft: TemplateDraft, copies: Mapping[str, str]) -> list
             _header(draft, copies),
             _text("BODY", draft.content or "", draft.example, draft.parameter_format),
             {"type": "FOOTER", "text": draft.footer} if draft.footer else None,
-            *(extra.component(draft) for extra in TEMPLATE_EXTRAS),
+            offer_component(draft),
             _buttons(draft.buttons),
             {"type": "CAROUSEL", "cards": [_card(card, draft.parameter_format, copies) for card in draft.cards]}
             if draft.cards

@@ -10,8 +10,8 @@ from msgspec import UNSET, Struct, UnsetType
 from waypost.domain.errors import invalid_field
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton, button_codes
-from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
+from waypost.domain.templates.offers import offer_members
 from waypost.domain.templates.rendering import flatten_template, render_body, render_footer
 from waypost.domain.templates.template import (
     CATEGORY_PRIORITIES,
@@ -245,7 +245,6 @@ def _container_meta(template: Template) -> dict[str, Any]:
     Source: spec, "Template record", containerMeta, and "Create template", footer; facts 3.1, 3.2.
     """
     draft = template.draft
-    extras = {name: value for extra in TEMPLATE_EXTRAS for name, value in extra.record_members(draft).items()}
     return _drop_none(
         {
             "appId": template.app_id,
@@ -262,7 +261,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
             "addSecurityRecommendation": draft.add_security_recommendation,
             "codeExpirationMinutes": draft.code_expiration_minutes,
             "messageSendTTLSeconds": draft.message_validity_s,
-            **extras,
+            **offer_members(draft),
             "isCPR": draft.is_call_permission_request or None,
             **{field.name: getattr(draft, field.attribute) for field in TEMPLATE_FIELDS if field.is_recorded},
             "cards": copy_cards(draft.cards) if draft.cards else None,
