@@ -184,9 +184,7 @@ def build_receiver_report(rows: Sequence[Any]) -> list[dict[str, Any]]:
     rows_by_id: dict[int, list[Any]] = defaultdict(list)
     for row in rows:
         rows_by_id[row.subscription_id].append(row)
-    return [
-        _subscription_report(subscription_id, rows_by_id[subscription_id]) for subscription_id in sorted(rows_by_id)
-    ]
+    return [_subscription_report(one, rows_by_id[one]) for one in sorted(rows_by_id)]
 
 
 def _subscription_report(subscription_id: int, rows: Sequence[Any]) -> dict[str, Any]:

@@ -16,29 +16,14 @@ MESSAGE_TRANSITIONS: Final = {  # Source: decision 0085; facts 5
     M.DELETED: set[M](),
     M.FAILED: set[M](),
 }
-UNCONFIRMED_FAILURE_TRANSITIONS: Final = {
-    M.SENT,
-    M.DELIVERED,
-    M.READ,
-    M.DELETED,
-}  # the only transitions out of `failed`: decision 0085
+UNCONFIRMED_FAILURE_TRANSITIONS: Final = {M.SENT, M.DELIVERED, M.READ, M.DELETED}
+"""The only transitions out of `failed`. Source: decision 0085."""
 
 TEMPLATE_TRANSITIONS: Final = {  # Source: facts 3.4; operator's facts 3.2
     # from                 to
     T.SANDBOX_REQUESTED: {T.PENDING, T.APPROVED, T.REJECTED, T.FAILED, T.DELETED},
     T.PENDING: {T.APPROVED, T.REJECTED, T.FAILED, T.PAUSED, T.DISABLED, T.IN_APPEAL, T.LOCKED, T.ARCHIVED, T.DELETED},
-    T.APPROVED: {
-        T.PAUSED,
-        T.DISABLED,
-        T.IN_APPEAL,
-        T.REJECTED,
-        T.FAILED,
-        T.FLAGGED,
-        T.LOCKED,
-        T.ARCHIVED,
-        T.PENDING,
-        T.DELETED,
-    },
+    T.APPROVED: set(T) - {T.APPROVED, T.SANDBOX_REQUESTED},
     T.FLAGGED: {T.APPROVED, T.PAUSED, T.DISABLED, T.IN_APPEAL, T.REJECTED, T.LOCKED, T.ARCHIVED, T.PENDING, T.DELETED},
     T.PAUSED: {T.APPROVED, T.DISABLED, T.IN_APPEAL, T.REJECTED, T.FLAGGED, T.LOCKED, T.ARCHIVED, T.PENDING, T.DELETED},
     T.LOCKED: {T.APPROVED, T.PAUSED, T.DISABLED, T.REJECTED, T.FLAGGED, T.ARCHIVED, T.PENDING, T.DELETED},
@@ -50,13 +35,8 @@ TEMPLATE_TRANSITIONS: Final = {  # Source: facts 3.4; operator's facts 3.2
     T.DELETED: set[T](),
 }
 SENDABLE: Final = {T.APPROVED, T.FLAGGED}  # Source: facts 3.4, "Can send?"; REINSTATED is APPROVED here
-EDITABLE: Final = {
-    T.APPROVED,
-    T.FLAGGED,
-    T.REJECTED,
-    T.PAUSED,
-    T.FAILED,
-}  # Source: operator's facts 2.6; to the operator a flagged one is approved, and a failed one does not exist
+EDITABLE: Final = {T.APPROVED, T.FLAGGED, T.REJECTED, T.PAUSED, T.FAILED}
+"""To the operator a flagged one is approved, and a failed one does not exist. Source: operator's facts 2.6."""
 CATEGORY_FIXED: Final = {T.APPROVED, T.FLAGGED}  # their category cannot be edited. Source: operator's facts 2.6
 NOT_DELETABLE: Final = {T.DISABLED}  # the operator does not delete these. Source: operator's facts 2.6
 

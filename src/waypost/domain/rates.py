@@ -28,11 +28,7 @@ RATES: Final = {  # Source: spec, "Limits"; facts 11; decision 0078. One window 
     "login_failures_email": Rate(200, 60_000, "e-mail", "decision 0072; always on", "failed logins"),
     "admin_failures": Rate(10, 60_000, "address or /64", "decision 0072; always on", "wrong admin tokens"),
     "audited_rejections": Rate(
-        100,
-        within_ms=60_000,
-        per="service",
-        source="decision 0074; always on",
-        counts="entries of the audit log without a valid credential",
+        100, 60_000, "service", "decision 0074; always on", "entries of the audit log without a valid credential"
     ),
     "app_token": Rate(10, 60_000, "app", "facts 11, with health and capping"),
     "mint_token": Rate(3, 60_000, "partner", "ledger 1.11"),

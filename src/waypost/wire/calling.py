@@ -17,7 +17,6 @@ ICON_VISIBILITIES: Final = ("DEFAULT", "DISABLE_ALL")  # the second is the opera
 SIP_MODE: Final = "GS_SIP"
 _MAX_PORT: Final = 65535
 _SERVERS: Final = "a list of objects with host and port"
-_PARAMETERS: Final = "an object with call_hours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,10 @@ def read_call_settings(form: Form) -> CallSettings:
     if mode not in ("", SIP_MODE):
         raise invalid_field("mode", f"{SIP_MODE}, or absent")
     servers = _read_servers(form) if mode else [] if is_enabled else None
-    return CallSettings(is_enabled, visibility, _read_hours(form), servers)
+    text, hours = form.text("additionalParams"), None
+    if text:
+        hours = read_json(text, _parameters, name="additionalParams", accepted="an object with call_hours").call_hours
+    return CallSettings(is_enabled, visibility, None if hours is None else msgspec.to_builtins(hours), servers)
 
 
 def _read_servers(form: Form) -> list[SipServer]:
@@ -166,26 +168,13 @@ def _read_servers(form: Form) -> list[SipServer]:
     accounts = read_json(text, _accounts, name="metaData", accepted=_SERVERS)
     if not accounts:
         raise invalid_field("metaData", f"{_SERVERS}, at least one")
-    return [SipServer(_read_host(account), _read_port(account)) for account in accounts]
+    return [_read_server(account) for account in accounts]
 
 
-def _read_host(account: SipAccount) -> str:
-    host = account.host.strip()
+def _read_server(account: SipAccount) -> SipServer:
+    host, port = account.host.strip(), coerce_text(account.port)
     if not host:
         raise invalid_field("metaData.host", "a host name")
-    return host
-
-
-def _read_port(account: SipAccount) -> int:
-    port = coerce_text(account.port)
     if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 1 <= int(port) <= _MAX_PORT):
         raise invalid_field("metaData.port", f"a number from 1 to {_MAX_PORT}")
-    return int(port)
-
-
-def _read_hours(form: Form) -> dict[str, Any] | None:
-    text = form.text("additionalParams")
-    if not text:
-        return None
-    hours = read_json(text, _parameters, name="additionalParams", accepted=_PARAMETERS).call_hours
-    return None if hours is None else msgspec.to_builtins(hours)
+    return SipServer(host, int(port))

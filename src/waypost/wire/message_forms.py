@@ -306,7 +306,11 @@ def read_template_send(form: Form) -> TemplateSend:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"template.params must hold at most {MAX_PARAMS} values.")
     params = tuple([value if isinstance(value, str) else _param(value) for value in values])
     message = json_text(form, "message")
-    own = _own_postback_texts(form)
+    own_text, accepted = json_text(form, "postbackTexts"), '[{"index":0,"text":"..."}]'
+    own = None
+    if own_text is not None:
+        texts = read_json(own_text, _postback_texts, name="postbackTexts", accepted=accepted, has_texts=True)
+        own = _texts_by_index(texts, "postbackTexts")
     if message is None and not template.mpm and not template.expiration:
         return TemplateSend(template.id, params, own)
     return _read_message(template, params, own, message)
@@ -324,30 +328,16 @@ def _param(value: float | bool | None) -> str:
     return coerce_text(value)
 
 
-def _own_postback_texts(form: Form) -> dict[int, str] | None:
-    own = json_text(form, "postbackTexts")
-    if own is None:
-        return None
-    accepted = '[{"index":0,"text":"..."}]'
-    texts = read_json(own, _postback_texts, name="postbackTexts", accepted=accepted, has_texts=True)
-    return _texts_by_index(texts, "postbackTexts")
-
-
 def _texts_by_index(postback_texts: PostbackTexts, field: str) -> dict[int, str] | None:
     items = [postback_texts] if isinstance(postback_texts, PostbackText) else postback_texts
     texts: dict[int, str] = {}
     for position, item in enumerate(items or []):
-        text = coerce_text(item.text)
+        text, place = coerce_text(item.text), f"{field}[{position}]"
         if not text.strip():
-            raise ApiError(
-                ErrorCode.FIELD_BROKEN,
-                f"{field}[{position}].text must have at least one visible character; leave out the "
-                f"item of index {item.index} for a button without a postback text.",
-            )
+            rule = f"{place}.text must have at least one visible character; leave out the item of index {item.index} "
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"{rule}for a button without a postback text.")
         if item.index in texts:
-            raise invalid_field(
-                f"{field}[{position}].index", f"another than those before it: {item.index} is given twice"
-            )
+            raise invalid_field(f"{place}.index", f"another than those before it: {item.index} is given twice")
         texts[item.index] = text
     return texts or None
 
@@ -432,12 +422,8 @@ def _carousel(message: TemplateMessage) -> dict[str, Any]:
 
 def _card(index: int, card: CardMedium) -> CardSend:
     medium = card.image or card.video or SendMedium(card.id, card.link, card.url)
-    media = read_media_ref(
-        medium.id,
-        medium.link or medium.url,
-        f"cards[{index}].link",
-        f"the address of the medium, or message.cards[{index}].id",
-    )
+    accepted = f"the address of the medium, or message.cards[{index}].id"
+    media = read_media_ref(medium.id, medium.link or medium.url, f"cards[{index}].link", accepted)
     postback_texts = _texts_by_index(card.postbackTexts, f"message.cards[{index}].postbackTexts")
     return CardSend(media, postback_texts or {})
 

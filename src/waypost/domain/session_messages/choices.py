@@ -1,6 +1,7 @@
 """Session messages with choices or one button: lists, quick replies, a URL to open, a request for a location."""
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar, Final
 
 from waypost.domain.coercion import Text, coerce_text
@@ -145,18 +146,18 @@ class SessionList(SessionContent):
         )
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:
-        number = 0
-        sections: list[Body] = []
-        for section in self.sections:
-            rows: list[Body] = []
-            for choice in section.choices:
-                number += 1
-                row: Body = {"id": choice_reference(context.message_id, number), "title": choice.title}
-                if choice.description:
-                    row["description"] = choice.description
-                rows.append(row)
-            section_body: Body = {"title": section.title} if section.title else {}
-            sections.append(section_body | {"rows": rows})
+        numbers = count(1)
+        sections: list[Body] = [
+            ({"title": section.title} if section.title else {})
+            | {
+                "rows": [
+                    {"id": choice_reference(context.message_id, next(numbers)), "title": choice.title}
+                    | ({"description": choice.description} if choice.description else {})
+                    for choice in section.choices
+                ]
+            }
+            for section in self.sections
+        ]
         action: Body = {"button": self.button, "sections": sections}
         return interactive_body("list", action, text_header(self.title), self.body, self.footer)
 
@@ -275,15 +276,14 @@ class SessionQuickReply(SessionContent):
 
 
 def _choices(options: list[OptionObject] | None, path: str) -> tuple[Choice, ...]:
-    return tuple(_choice(option, f"{path}[{index}]") for index, option in enumerate(options or []))
-
-
-def _choice(option: OptionObject, path: str) -> Choice:
-    title = coerce_text(option.title)
-    if not title.strip():
-        raise missing_member(f"{path}.title", "the text of the choice")
-    postback = option.postbackText
-    return Choice(title, None if postback is None else coerce_text(postback), coerce_text(option.description))
+    choices: list[Choice] = []
+    for index, option in enumerate(options or []):
+        title, postback = coerce_text(option.title), option.postbackText
+        if not title.strip():
+            raise missing_member(f"{path}[{index}].title", "the text of the choice")
+        postback_text = None if postback is None else coerce_text(postback)
+        choices.append(Choice(title, postback_text, coerce_text(option.description)))
+    return tuple(choices)
 
 
 @dataclass(slots=True)

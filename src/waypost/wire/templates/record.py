@@ -1,7 +1,7 @@
 """Templates in responses with their components, and the filters of their lists."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final, Literal
 
 import msgspec
@@ -32,19 +32,15 @@ _read_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 def copy_buttons(buttons: tuple[TemplateButton, ...]) -> list[Any]:
     """Return the copy in `containerMeta`: buttons as they were sent; those that nobody sent, from the draft."""
-    made = submitted_buttons(buttons)
     return [
-        msgspec.Raw(button.submitted.encode()) if button.submitted else members
-        for button, members in zip(buttons, made, strict=True)
+        msgspec.Raw(button.submitted.encode()) if button.submitted else _present(_button_members(button))
+        for button in buttons
     ]
 
 
-def copy_cards(cards: tuple[Card, ...]) -> list[Any]:
-    """Return the copy in `containerMeta`: cards as they were sent, with the handles that were made of their media."""
-    return [_copy_card(card, members) for card, members in zip(cards, submitted_cards(cards), strict=True)]
-
-
-def _copy_card(card: Card, made: dict[str, Any]) -> dict[str, Any]:
+def _copy_card(card: Card) -> dict[str, Any]:
+    """Return the copy in `containerMeta`: a card as it was sent, with the handles that were made of its media."""
+    [made] = submitted_cards((card,))
     if not card.submitted:
         return made
     sent = _read_members(card.submitted)
@@ -94,18 +90,10 @@ def _button_members(button: TemplateButton) -> dict[str, Any]:
             members = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
             members["autofill_text"] = button.autofill_text
             members["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
-            apps = [
-                {"package_name": app.package_name, "signature_hash": app.signature_hash}
-                for app in button.supported_apps
-            ]
+            apps = [asdict(app) for app in button.supported_apps]
             members |= apps[0] if button.is_flat else {"supported_apps": apps}
         case ButtonKind.FLOW:
-            members |= {
-                "flow_id": button.flow_id,
-                "flow_action": button.flow_action,
-                "navigate_screen": button.navigate_screen,
-                "icon": button.icon,
-            }
+            members |= {name: getattr(button, name) for name in ("flow_id", "flow_action", "navigate_screen", "icon")}
         case ButtonKind.QUICK_REPLY | ButtonKind.MPM | ButtonKind.CATALOG:
             pass
     return members
@@ -264,7 +252,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
             **offer_members(draft),
             "isCPR": draft.is_call_permission_request or None,
             **{field.name: getattr(draft, field.attribute) for field in TEMPLATE_FIELDS if field.is_recorded},
-            "cards": copy_cards(draft.cards) if draft.cards else None,
+            "cards": [_copy_card(card) for card in draft.cards] if draft.cards else None,
             "correctCategory": template.new_category,
         }
     )
