@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -101,19 +101,7 @@ class CloudHttpClient:
 
     async def request(self, account: OperatorAccount, request: GraphRequest) -> dict[str, Any] | CallFailure:
         """Make one request of the Graph API; return the object of its response."""
-        return reject_conflict(
-            await self(
-                account,
-                request.method,
-                request.path,
-                None if request.body is None or request.files is not None else dict(request.body),
-                None if request.query is None else dict(request.query),
-                form=None if request.files is None else _form_parts(request),
-                timeout_s=OPERATOR_CALL_TIMEOUT_S,
-                category=CallCategory.MESSAGES if request.is_message else CallCategory.MANAGEMENT,
-                business=request.business,
-            )
-        )
+        return reject_conflict(await self(account, request, timeout_s=OPERATOR_CALL_TIMEOUT_S))
 
     async def list_all(self, account: OperatorAccount, request: GraphRequest, name: str) -> list[Any] | CallFailure:
         """Return the items of all pages; `name` is what the text of a failure calls them."""
@@ -137,9 +125,7 @@ class CloudHttpClient:
         """
         query = {**(request.query or {}), "limit": "100"}
         for _ in range(_MAX_PAGES):
-            response = reject_conflict(
-                await self(account, "GET", request.path, query=query, business=request.business, timeout_s=timeout_s)
-            )
+            response = reject_conflict(await self(account, request._replace(query=query), timeout_s=timeout_s))
             match response:
                 case {"data": [*page]}:
                     yield page
@@ -159,43 +145,28 @@ class CloudHttpClient:
         yield OperatorUnavailable(f"the operator's list of {name} has no end")
 
     def __call__(
-        self,
-        account: OperatorAccount,
-        method: str,
-        path: str,
-        body: dict[str, Any] | None = None,
-        query: dict[str, str] | None = None,
-        *,
-        form: Sequence[FormPart] | None = None,
-        timeout_s: float | None = None,
-        category: CallCategory = CallCategory.MANAGEMENT,
-        business: str = "",
+        self, account: OperatorAccount, request: GraphRequest, *, timeout_s: float | None = None
     ) -> Awaitable[dict[str, Any] | NotAccepted]:
         """Make one call; return the response's object, or the outcome of an error.
 
         Args:
-            path: below the version.
-            form: multipart, instead of a body.
             timeout_s: for the whole call.
-            category: the limits that it counts toward.
-            business: the business account whose limits it counts toward; empty: perhaps any of the
-                operator account's.
         """
         content_type, content = "application/json", None
-        if body is not None:
-            content = _encode_body(body)
-        elif form is not None:
-            content_type, content = form_body(form)
+        if request.files is not None:
+            content_type, content = form_body(_form_parts(request))
+        elif request.body is not None:
+            content = _encode_body(request.body)
         return self.exchange(
             account,
-            method,
-            f"{account.base_url}/{account['version']}/{path}",
+            request.method,
+            f"{account.base_url}/{account['version']}/{request.path}",
             body=content,
             headers={} if content is None else {"Content-Type": content_type},
-            query=query,
+            query=request.query,
             timeout_s=timeout_s,
-            category=category,
-            business=business,
+            category=CallCategory.MESSAGES if request.is_message else CallCategory.MANAGEMENT,
+            business=request.business,
         )
 
     async def send(
@@ -226,7 +197,7 @@ class CloudHttpClient:
         *,
         body: RequestBody = None,
         headers: Mapping[str, str] | None = None,
-        query: dict[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         read_timeout_s: float | None = None,
         category: CallCategory = CallCategory.MANAGEMENT,

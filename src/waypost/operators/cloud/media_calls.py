@@ -23,16 +23,12 @@ from waypost.operators.cloud.responses import retry_uncertain
 from waypost.operators.contract import OperatorUpload
 
 COPY_LIFETIMES_MS: Final = {  # how long we rely on an id or handle of the operator
-    "media": MEDIA_LIFE_MS
-    - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
+    # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
+    "media": MEDIA_LIFE_MS - DAY_MS,
     "handle": DAY_MS,  # not documented; needed only while a template is submitted
 }
-MEDIA_HOSTS: Final = (  # hosts of media in addition to the operator's base URL; our token goes nowhere else
-    "fbsbx.com",
-    "fbcdn.net",
-    "facebook.com",
-    "whatsapp.net",
-)
+MEDIA_HOSTS: Final = ("fbsbx.com", "fbcdn.net", "facebook.com", "whatsapp.net")
+"""Hosts of media in addition to the operator's base URL; our token goes nowhere else."""
 MAX_HANDLE_CHARS: Final = 16 * 1024
 """A handle is part of the template's body; one of three lines has about six hundred characters."""
 TRANSFER_TIMEOUT_S: Final = 15 * 60
@@ -46,21 +42,16 @@ _MediaFailure = OperatorRejected | OperatorUnavailable
 
 async def upload_media(
     calls: CloudHttpClient, account: OperatorAccount, phone_number_id: str, media: UploadedMedia, path: Path
-) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
+) -> OperatorUpload | _MediaFailure:
     """Upload a file for sending from one number, streamed from disk.
 
     Any failure is retried: a second copy at the operator does no harm.
 
     Source: operator's facts 6.1.
     """
+    texts = [FormPart("messaging_product", "whatsapp"), FormPart("type", media.mime_type)]
     async with open_for_reading(path) as file:
-        content_type, form = form_body(
-            [
-                FormPart("messaging_product", "whatsapp"),
-                FormPart("type", media.mime_type),
-                FormPart("file", file, _file_name(media), media.mime_type),
-            ]
-        )
+        content_type, form = form_body([*texts, FormPart("file", file, _file_name(media), media.mime_type)])
         url = _url(account, f"{phone_number_id}/media")
         headers = {"Content-Type": content_type}
         response = await _exchange(calls, account, "POST", url, form, headers, category=CallCategory.MESSAGES)
@@ -75,7 +66,7 @@ async def upload_media(
 
 async def upload_sample(
     calls: CloudHttpClient, account: OperatorAccount, media: UploadedMedia, path: Path
-) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
+) -> OperatorUpload | _MediaFailure:
     """Upload a file as a template's sample; after a broken connection the upload is resumed.
 
     Returns:
@@ -165,7 +156,10 @@ async def _send_bytes(
     url = _url(account, session_id)
     offset, broken_count = 0, 0
     while True:
-        response = await _send_from(calls, account, url, path, offset)
+        async with open_for_reading(path) as file:
+            file.seek(offset)
+            headers = {"file_offset": str(offset), "Content-Type": "application/octet-stream"}
+            response = await _exchange(calls, account, "POST", url, file_body(file), headers, scheme="OAuth")
         match response:
             case {"h": str(handle)} if 0 < len(handle) <= MAX_HANDLE_CHARS:
                 return OperatorUpload(handle, COPY_LIFETIMES_MS["handle"])
@@ -184,15 +178,6 @@ async def _send_bytes(
                 return OperatorUnavailable("the operator does not say how far the upload has come")
             case failure:
                 return failure
-
-
-async def _send_from(
-    calls: CloudHttpClient, account: OperatorAccount, url: URL, path: Path, offset: int
-) -> dict[str, Any] | _MediaFailure:
-    async with open_for_reading(path) as file:
-        file.seek(offset)
-        headers = {"file_offset": str(offset), "Content-Type": "application/octet-stream"}
-        return await _exchange(calls, account, "POST", url, file_body(file), headers, scheme="OAuth")
 
 
 async def _exchange(

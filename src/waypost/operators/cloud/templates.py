@@ -363,7 +363,9 @@ async def submit(
     before, whose response was lost; one with other contents was made elsewhere, and is not ours (decision 0021).
     """
     body, owner = template_body(template, copies), template.business_account_id
-    response = retry_uncertain(await call(account, "POST", _templates_path(template), body=body, business=owner))
+    response = retry_uncertain(
+        await call(account, GraphRequest("POST", _templates_path(template), body, business=owner))
+    )
     match response:
         case {"id": str(operator_id)}:
             category = parse_text(object_of(response).get("category")).upper() or None
@@ -395,14 +397,16 @@ async def edit(
         operator_id = existing.id
     body = template_body(template, copies)
     changes = {name: value for name, value in body.items() if name not in ("name", "language")}
-    response = retry_uncertain(await call(account, "POST", operator_id, body=changes, business=owner))
+    response = retry_uncertain(await call(account, GraphRequest("POST", operator_id, changes, business=owner)))
     match response:
         case {"success": True}:
             return OperatorAccepted(operator_id, status=_status(response))
         case OperatorRejected():
             # Perhaps it was done already and the response was lost: then it must not be done twice.
             query = {"fields": "components,status"}
-            current = retry_uncertain(await call(account, "GET", operator_id, query=query, business=owner))
+            current = retry_uncertain(
+                await call(account, GraphRequest("GET", operator_id, query=query, business=owner))
+            )
             if isinstance(current, OperatorUnavailable):
                 return current
             theirs = read_draft({"category": template.category.value, **object_of(current)})
@@ -428,7 +432,8 @@ async def delete(call: CloudHttpClient, account: OperatorAccount, template: Temp
             return OperatorAccepted("")
         operator_id = existing.id
     query = {"hsm_id": operator_id, "name": str(template.draft.element_name)}
-    response = retry_uncertain(await call(account, "DELETE", _templates_path(template), query=query, business=owner))
+    request = GraphRequest("DELETE", _templates_path(template), query=query, business=owner)
+    response = retry_uncertain(await call(account, request))
     match response:
         case {"success": True}:
             return OperatorAccepted(operator_id)
