@@ -32,7 +32,6 @@ def _time_reader(option: str) -> Callable[[str | None], int | None]:
 _FROM_HELP: Final = "From this time on, such as 2026-11-22T10:00Z."
 FromOption = Annotated[str | None, typer.Option("--from", callback=_time_reader("--from"), help=_FROM_HELP)]
 ToOption = Annotated[str | None, typer.Option("--to", callback=_time_reader("--to"), help="Before this time.")]
-_SELECTORS: Final = ("callback_id", "subscription_id", "app_id", "partner_id")
 _SUBSCRIPTION: Final = "/admin/subscriptions/{subscription_id}"
 _ID: Final = {"subscription_id": Annotated[int, typer.Argument(min=1)]}
 _OF_ONE: Final = {"app_id": "--app", "partner_id": "--partner"}
@@ -86,24 +85,19 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Send callbacks again, alongside new ones: the same bytes, id and sequence number."""
-    filters = {
+    selectors = {
         "callback_id": callback_id,
         "subscription_id": subscription_id,
         "app_id": app_id,
         "partner_id": partner_id,
-        "recipient": recipient,
-        "event": event,
-        "delivered": delivered,
-        "from_ms": begin,
-        "to_ms": end,
-        "dry_run": dry_run,
     }
-    body = {name: value for name, value in filters.items() if value is not None}
-    if body.keys().isdisjoint(_SELECTORS):
+    if all(value is None for value in selectors.values()):
         fail(
             "name the callbacks: an id, --subscription, --app or --partner, as in `waypost replay --subscription 1`",
             code=EXIT_USAGE,
         )
+    filters = {"recipient": recipient, "event": event, "delivered": delivered, "from_ms": begin, "to_ms": end}
+    body = {name: value for name, value in {**selectors, **filters, "dry_run": dry_run}.items() if value is not None}
     with show_progress("counting …" if dry_run else "putting callbacks back into the queue …"):
         response = call_admin("POST /admin/callbacks/replay", **body)
     if not dry_run and not any(response.values()):

@@ -70,18 +70,16 @@ partner.command("password")(
 )
 
 
+_MAXIMUM: Final = "Maximum number of {} that wait for {}; 0: no limit."
+_UNSET: Final = "Remove the partner's own {} first: those of the settings apply."
+
+
 @partner.command("quota")
 def show_or_change_quotas(
     partner_id: PartnerId,
-    messages: Annotated[
-        int | None, typer.Option(help="Maximum number of messages that wait for the operator; 0: no limit.")
-    ] = None,
-    callbacks: Annotated[
-        int | None, typer.Option(help="Maximum number of callbacks that wait for its receivers; 0: no limit.")
-    ] = None,
-    default: Annotated[
-        bool, typer.Option("--default", help="Remove the partner's own quotas first: those of the settings apply.")
-    ] = False,
+    messages: Annotated[int | None, typer.Option(help=_MAXIMUM.format("messages", "the operator"))] = None,
+    callbacks: Annotated[int | None, typer.Option(help=_MAXIMUM.format("callbacks", "its receivers"))] = None,
+    default: Annotated[bool, typer.Option("--default", help=_UNSET.format("quotas"))] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a partner's quotas and what it has waiting; with options, change the quotas."""
@@ -96,9 +94,7 @@ def show_or_change_retention(
     messages_days: Annotated[
         int | None, typer.Option(help="Days for messages and their states; no more than keep_messages_days.")
     ] = None,
-    default: Annotated[
-        bool, typer.Option("--default", help="Remove the partner's own periods first: those of the settings apply.")
-    ] = False,
+    default: Annotated[bool, typer.Option("--default", help=_UNSET.format("periods"))] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a partner's retention periods; with options, change them."""

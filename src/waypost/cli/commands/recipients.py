@@ -21,9 +21,12 @@ def _recipient() -> None:
     """Personal data of a recipient."""
 
 
+Number = Annotated[str, typer.Argument(help="The phone number with its country code, as in +49 151 23456789.")]
+
+
 @recipient.command()
 def export(
-    number: Annotated[str, typer.Argument(help="The phone number with its country code, as in +49 151 23456789.")],
+    number: Number,
     output: Annotated[Path | None, typer.Option(help="A new file to write to. [default: standard output]")] = None,
 ) -> None:
     """Print what is stored about a phone number, of every partner: one JSON object a line. The audit log records it."""
@@ -34,14 +37,12 @@ def export(
         file = output.open("x", encoding="utf-8")  # private: `main` sets the umask
     except OSError as error:
         fail(f"--output {output}: {error.strerror}; name a file that does not exist, in a folder that does")
-    is_complete = False
     try:
         with file, show_progress("exporting …") as progress:
             count = asyncio.run(use_admin_api(lambda client, _running: _print_records(client, number, file, progress)))
-        is_complete = True
-    finally:
-        if not is_complete:
-            output.unlink()
+    except BaseException:
+        output.unlink()
+        raise
     typer.echo(f"{count} records are in {output}")
 
 
@@ -62,7 +63,7 @@ async def _print_records(client: ApiClient, number: str, file: Any, progress: Pr
 
 @recipient.command()
 def erase(
-    number: Annotated[str, typer.Argument(help="The phone number with its country code, as in +49 151 23456789.")],
+    number: Number,
     yes: Annotated[bool, typer.Option("--yes", help="Erase without a question.")] = False,
     compact: Annotated[
         bool,

@@ -16,7 +16,7 @@ CONNECTED: Final = ("CONNECTED", "MIGRATED")  # Source: partner's facts 13, `hea
 @dataclass(frozen=True, slots=True)
 class _NumberCheck:
     field: str
-    good_values: frozenset[str]
+    good_values: tuple[str, ...]
     is_serious: bool
     name: str
     fix_hint: str
@@ -26,38 +26,32 @@ _CHECKS: Final = (  # Source: operator's facts 1, "Phone node", and 8; its page 
     # field, good values, serious, name, fix hint
     _NumberCheck(
         "platform_type",
-        good_values=frozenset({"CLOUD_API"}),
-        is_serious=True,
-        name="platform",
-        fix_hint="register the number for the Cloud API in the operator's console",
+        ("CLOUD_API",),
+        True,
+        "platform",
+        "register the number for the Cloud API in the operator's console",
     ),
-    _NumberCheck(
-        "status",
-        good_values=frozenset({"CONNECTED"}),
-        is_serious=True,
-        name="status",
-        fix_hint="register or verify the number in the operator's console",
-    ),
+    _NumberCheck("status", ("CONNECTED",), True, "status", "register or verify the number in the operator's console"),
     _NumberCheck(
         "code_verification_status",
-        good_values=frozenset({"VERIFIED"}),
-        is_serious=False,
-        name="verification",
-        fix_hint="verify the number by code in the operator's console",
+        ("VERIFIED",),
+        False,
+        "verification",
+        "verify the number by code in the operator's console",
     ),
     _NumberCheck(
         "name_status",
-        good_values=frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}),
-        is_serious=False,
-        name="display name",
-        fix_hint="set a display name in the operator's console",
+        ("APPROVED", "AVAILABLE_WITHOUT_REVIEW"),
+        False,
+        "display name",
+        "set a display name in the operator's console",
     ),
     _NumberCheck(
         "quality_rating",
-        good_values=frozenset({"GREEN", "UNKNOWN", "NA"}),
-        is_serious=False,
-        name="quality",
-        fix_hint="send fewer unwanted messages; the messaging limit follows the quality",
+        ("GREEN", "UNKNOWN", "NA"),
+        False,
+        "quality",
+        "send fewer unwanted messages; the messaging limit follows the quality",
     ),
 )
 _STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the number
@@ -68,10 +62,7 @@ _STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the 
     "DELETED": "add the number again in the operator's console, or connect the app to another: waypost app connect",
     "MIGRATED": "connect the app to the number's new id: waypost app connect",
 }
-THROUGHPUT: Final = {  # messages a second. Source: operator's facts 8
-    "STANDARD": 80,
-    "HIGH": 1000,
-}
+THROUGHPUT: Final = {"STANDARD": 80, "HIGH": 1000}  # messages a second. Source: operator's facts 8
 _WEBHOOK_URL_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
 """Precedence of the webhook URLs that a number can have. Source: operator's facts 7.1, "One callback per app"."""
 
