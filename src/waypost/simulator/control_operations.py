@@ -121,17 +121,22 @@ class ControlCall(NamedTuple):
     function: Endpoint
 
 
+_RESPONSES: Final[dict[Endpoint, type[Struct]]] = {}
+
+
 class ControlOperations:
     """The calls of one subject, in order; calling it declares the next one beside its function."""
 
     def __init__(self) -> None:
         self.rows: list[ControlCall] = []
 
-    def __call__(self, method: Method, path: str) -> Callable[[Function], Function]:
-        """Declare a call."""
+    def __call__(self, method: Method, path: str, **response: Any) -> Callable[[Function], Function]:
+        """Declare a call, and the types of the members of its response where no struct of its own does."""
 
         def declare(function: Function) -> Function:
             self.rows.append(ControlCall(method, path, function))
+            if response:
+                _RESPONSES[function] = msgspec.defstruct("Response", list(response.items()), forbid_unknown_fields=True)
             return function
 
         return declare
@@ -174,7 +179,7 @@ def declared_struct(function: Endpoint) -> type[Struct] | None:
 def response_struct(function: Endpoint) -> type[Struct] | None:
     """Return the struct of a function's response; None if it declares none."""
     type_ = signature(function).return_annotation
-    return type_ if msgspec.inspect.is_struct_type(type_) else None
+    return type_ if msgspec.inspect.is_struct_type(type_) else _RESPONSES.get(function)
 
 
 async def call_function(function: Endpoint, values: Sequence[Any]) -> Any:

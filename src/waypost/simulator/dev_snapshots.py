@@ -99,14 +99,14 @@ async def save_snapshot(body: SnapshotBody, snapshots: DevSnapshots) -> dict[str
     return {"snapshot": await _run_snapshot_work(snapshots.save, body.name)}
 
 
-@operation("POST", "/control/snapshots/{name}/load")
+@operation("POST", "/control/snapshots/{name}/load", loaded=str)
 async def load_snapshot(name: str, snapshots: DevSnapshots) -> dict[str, Any]:
     """Restore a snapshot of service and simulator."""
     await _run_snapshot_work(snapshots.load, name)
     return {"loaded": name}
 
 
-@operation("DELETE", "/control/snapshots/{name}")
+@operation("DELETE", "/control/snapshots/{name}", dropped=str)
 async def drop_snapshot(name: str, snapshots: DevSnapshots) -> dict[str, Any]:
     """Delete a snapshot."""
     await _run_snapshot_work(snapshots.drop, name)

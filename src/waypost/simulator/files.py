@@ -35,7 +35,13 @@ class Files:
 
     async def sweep(self, prefix: str, known: Set[str]) -> None:
         """Delete the files of a prefix that no row names."""
-        await asyncio.to_thread(self._sweep, prefix, known)
+
+        def delete_unknown() -> None:
+            for path in self._folder.glob(f"{prefix}*"):
+                if path.name not in known:
+                    path.unlink(missing_ok=True)
+
+        await asyncio.to_thread(delete_unknown)
 
     async def remove(self, name: str) -> None:
         """Delete a file; a missing one is ignored."""
@@ -74,11 +80,6 @@ class Files:
         await writing.add(content)
         await writing.close()
 
-    def _sweep(self, prefix: str, known: Set[str]) -> None:
-        for path in self._folder.glob(f"{prefix}*"):
-            if path.name not in known:
-                path.unlink(missing_ok=True)
-
 
 class FileWriter:
     """A file open for appending; its content is on disk when `close` returns.
@@ -116,11 +117,8 @@ class FileWriter:
     async def _write(self) -> None:
         chunk, self._buffer = bytes(self._buffer), bytearray()
         if chunk:
-            await asyncio.to_thread(self._write_chunk, chunk)
-
-    def _write_chunk(self, chunk: bytes) -> None:
-        self.digest.update(chunk)
-        self._file.write(chunk)
+            await asyncio.to_thread(self.digest.update, chunk)
+            await asyncio.to_thread(self._file.write, chunk)
 
     def _sync_and_close(self) -> None:
         self._file.flush()

@@ -26,7 +26,6 @@ _DELETE_RANGE: Final = (
 )
 _SELECT_OWNER_VALUES: Final = "SELECT key, body FROM state WHERE kind=:kind AND owner=:owner ORDER BY position"
 _SELECT_VALUE: Final = "SELECT body FROM state WHERE kind=:kind AND owner=:owner AND key=:key"
-_SELECT_OWNERS: Final = "SELECT DISTINCT owner FROM state WHERE kind=:kind"
 
 
 class StoredKind(Generic[StoredValue]):
@@ -78,41 +77,22 @@ class StoredKind(Generic[StoredValue]):
         return _DELETE_RANGE, {"kind": self.name, "first": first, "last": last}
 
 
-class KeyedValues(StoredKind[StoredValue]):
-    """The values of one kind, in the file only."""
-
-    def __init__(self, store: Store, kind: str, value_type: type[StoredValue]) -> None:
-        super().__init__(kind, value_type)
-        self._store = store
-
-    async def read(self, owner: str) -> dict[str, StoredValue]:
-        """Return an owner's values by key, in order of creation."""
-        return await self._store.read(lambda connection: self.values_on(connection, owner))
-
-    async def owners(self) -> set[str]:
-        """Return the owners that have values."""
-        return set(await self._store.column(_SELECT_OWNERS, kind=self.name))
-
-
-class CachedKeyedValues(KeyedValues[StoredValue]):
-    """The values of one kind, in memory and in the file; loaded when the store opens, cleared at its reset.
-
-    Args:
-        survives_reset: a reset does not clear them.
-    """
+class CachedKeyedValues(StoredKind[StoredValue]):
+    """The values of one kind, in memory and in the file; loaded when the store opens, cleared at its reset."""
 
     def __init__(self, store: Store, kind: str, value_type: type[StoredValue], *, survives_reset: bool = False) -> None:
-        super().__init__(store, kind, value_type)
+        super().__init__(kind, value_type)
+        self._store = store
+        self.survives_reset = survives_reset
         self.all: dict[str, StoredValue] = {}
         """The values without an owner."""
         self._by_owner: dict[str, dict[str, StoredValue]] = {"": self.all}
         self._indexes: list[tuple[Callable[[StoredValue], Iterable[Any]], dict[Any, StoredValue]]] = []
         store.cached[kind] = self
-        store.register_loader(kind, lambda row: self.put(self._decode(row.body), row.key, row.owner))
-        if survives_reset:
-            store.exempt_from_reset(kind)
-        else:
-            store.register_reset(self.clear)
+
+    def load(self, body: str, key: str, owner: str) -> None:
+        """Put a value of the file in memory."""
+        self.put(self._decode(body), key, owner)
 
     def index(self, keys_of: Callable[[StoredValue], Iterable[IndexKey]]) -> dict[IndexKey, StoredValue]:
         """Return a dictionary of the values by other keys, updated on every change."""

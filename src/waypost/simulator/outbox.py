@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.written_numbers import ascii_json
+from waypost.base.written_numbers import ascii_json, json_decoder
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.store import Statement, Store
@@ -50,6 +50,7 @@ _SELECT_NEXT_UPDATE: Final = (  # one index lookup for each of them, however lon
     "SELECT owner AS waba_id, key AS app_id, (SELECT min(due_ms) FROM outbox WHERE waba_id=state.owner "
     "AND app_id=state.key) AS due_ms FROM state WHERE kind=:kind AND due_ms NOT NULL"
 )
+_decode: Final = json_decoder(dict[str, Any]).decode
 _FIELDS_WITHOUT_TIME: Final = frozenset(
     {"messages", "user_preferences", "calls"}
 )  # Source: facts 7.2; the operator's page "Calling API"
@@ -61,16 +62,13 @@ class Outbox:
     def __init__(self, store: Store, accounts: Accounts) -> None:
         self._store = store
         self._accounts = accounts
-        self._ids = itertools.count(1)
+        self.ids = itertools.count(1)
+        """Of updates, in the order in which they are sent; drawn on the writer's thread."""
         self._wake_events: dict[str, WakeEvents] = {}
 
     async def open(self) -> None:
         """Continue after the last id in the file."""
-        self._ids = itertools.count(await OUTBOX.highest(self._store, "id") + 1)
-
-    def next_id(self) -> int:
-        """Return a higher id than any before; may be called on the writer's thread."""
-        return next(self._ids)
+        self.ids = itertools.count(await OUTBOX.highest(self._store, "id") + 1)
 
     def has_subscribers(self, waba_id: str, field: str = "") -> bool:
         """True if an app receives updates of the account or of one of its numbers, or those about a field."""
@@ -85,11 +83,11 @@ class Outbox:
 
     def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Update:
         """Return the update about a changed template."""
-        return Update(waba_id, at_ms, self.next_id(), TEMPLATE_UPDATE, "", template_id, ascii_json(value))
+        return Update(waba_id, at_ms, TEMPLATE_UPDATE, "", template_id, ascii_json(value))
 
     def account_update(self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = "") -> Update:
         """Return an update about an account: the webhook field and its whole value."""
-        return Update(waba_id, at_ms, self.next_id(), FIELD_PREFIX + field, "", subject, ascii_json(value))
+        return Update(waba_id, at_ms, FIELD_PREFIX + field, "", subject, ascii_json(value))
 
     async def due_updates(self, outlet: Outlet, *, now_ms: int, limit: int) -> list[Update]:
         """Return the updates of an outlet that are due, in the order of due time and id."""
@@ -107,12 +105,22 @@ class Outbox:
         return await self._store.rows(NextDue, _SELECT_NEXT_UPDATE, kind=SUBSCRIPTION_KIND)
 
 
+def number_value(number: Number, contact: dict[str, Any], member: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the value of a field about a number and one person: the content is the only item of its member."""
+    return {
+        "messaging_product": "whatsapp",
+        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
+        "contacts": [contact],
+        member: [content],
+    }
+
+
 def delete_update(update: Update) -> Statement:
     """Return the statement that deletes an update from the outbox."""
     return OUTBOX.delete(waba_id=update.waba_id, app_id=update.app_id, due_ms=update.due_ms, id=update.id)
 
 
-def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]) -> bytes:
+def envelope(waba_id: str, updates: Sequence[Update], numbers: Mapping[str, Number]) -> bytes:
     """Return the body of one webhook POST, with the updates in the given order.
 
     Adjacent statuses of one number share a change. A message has a change of its own, so that `contacts` has only
@@ -120,57 +128,41 @@ def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]
 
     Source: facts 7.2.
     """
-    entries: list[str] = []
+    entries: list[dict[str, Any]] = []
     for has_own_entry, run in itertools.groupby(updates, lambda update: bool(update.field)):
         if has_own_entry:
-            entries += [_build_account_entry(waba_id, update) for update in run]
-        else:
-            changes = ",".join(_build_message_changes(run, numbers))
-            entries.append(f'{{"id":"{waba_id}","changes":[{changes}]}}')
-    return f'{{"object":"whatsapp_business_account","entry":[{",".join(entries)}]}}'.encode("ascii")
+            for update in run:
+                time = {} if update.field in _FIELDS_WITHOUT_TIME else {"time": update.due_ms // 1000}
+                change = {"field": update.field, "value": _decode(update.rest)}
+                entries.append({"id": waba_id, **time, "changes": [change]})
+            continue
+        changes: list[dict[str, Any]] = []
+        for (number_id, message), same in itertools.groupby(run, _change_key):
+            digits = numbers[number_id].phone_number if number_id in numbers else ""
+            metadata = {"display_phone_number": digits, "phone_number_id": number_id}
+            content = _build_statuses(same) if message is None else _decode(f"{{{message.rest}}}")
+            value = {"messaging_product": "whatsapp", "metadata": metadata, **content}
+            changes.append({"field": "messages", "value": value})
+        entries.append({"id": waba_id, "changes": changes})
+    return ascii_json({"object": "whatsapp_business_account", "entry": entries}).encode("ascii")
 
 
-def _build_account_entry(waba_id: str, update: Update) -> str:
-    field = update.field
-    time = "" if field in _FIELDS_WITHOUT_TIME else f'"time":{update.due_ms // 1000},'
-    change = f'{{"field":{ascii_json(field)},"value":{update.rest}}}'
-    return f'{{"id":"{waba_id}",{time}"changes":[{change}]}}'
+def _change_key(update: Update) -> tuple[str, Update | None]:
+    return update.phone_number_id, update if update.kind == MESSAGE_UPDATE else None
 
 
-def _build_message_changes(updates: Iterable[Update], numbers: dict[str, Number]) -> list[str]:
-    changes: list[str] = []
-    for key, run in itertools.groupby(updates, _change_key):
-        number = numbers.get(key[0])
-        digits = number.phone_number if number else ""
-        value = (
-            '{"messaging_product":"whatsapp","metadata":{"display_phone_number":'
-            f'"{digits}","phone_number_id":"{key[0]}"}},'
-        )
-        if key[1]:
-            value += ",".join(update.rest for update in run) + "}"
-        else:
-            value += _build_statuses(run)
-        changes.append(f'{{"field":"messages","value":{value}}}')
-    return changes
-
-
-def _change_key(update: Update) -> tuple[str, int]:
-    return update.phone_number_id, update.id if update.kind == MESSAGE_UPDATE else 0
-
-
-def _build_statuses(updates: Iterable[Update]) -> str:
+def _build_statuses(updates: Iterable[Update]) -> dict[str, Any]:
     """Return statuses of one number and their recipients, each once. Source: facts 7.3, 7.5."""
     contacts: dict[str, None] = {}
-    statuses: list[str] = []
+    statuses: list[dict[str, Any]] = []
     for update in updates:
         rest, _, contact = update.rest.partition(_CONTACT_SEPARATOR)
         if contact:
             contacts[contact] = None
-        members = rest if rest == "}" else "," + rest
-        named = f'"id":"{update.subject}","status":"{update.kind}","timestamp":"{update.due_ms // 1000}"'
-        statuses.append(f"{{{named}{members}")
-    contacts_member = f'"contacts":[{",".join(contacts)}],' if contacts else ""
-    return f'{contacts_member}"statuses":[{",".join(statuses)}]}}'
+        named = {"id": update.subject, "status": update.kind, "timestamp": str(update.due_ms // 1000)}
+        statuses.append(named | _decode("{" + rest))
+    contact_members = {"contacts": [_decode(contact) for contact in contacts]} if contacts else {}
+    return {**contact_members, "statuses": statuses}
 
 
 def status_json(

@@ -182,13 +182,14 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
         GraphApiError: the path or the body cannot be read, or the body is too large.
         ClientDisconnected: the client closed the connection.
     """
-    headers = _select_headers(scope)
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in _USED_HEADERS}
     content_type = headers.get(b"content-type", "")
     path = _PATH.fullmatch(scope["path"])
     is_streamed = path is not None and (path[2].startswith("upload:") or content_type[:10].lower() == "multipart/")
     raw = b"" if is_streamed else await read_body(receive)
     if path is None:
-        raise _unknown_path(scope["path"])
+        text = f"Unknown path components: {scope['path'][:200]}"
+        raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": 2500})
     query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     fields = _read_fields(content_type, raw) if raw else {}
     if query:
@@ -197,7 +198,10 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
     if scheme.lower() not in ("bearer", "oauth"):
         token = query.get("access_token", "")
     origin = f"{scope.get('scheme', 'http')}://{headers.get(b'host', 'localhost')}"
-    edge, names = _split_edge(path[3] or "")
+    edge, names = path[3] or "", tuple[str, ...]()
+    if named := _NAMES_IN_EDGE.fullmatch(edge):  # `{}` stands in place of the names
+        names = tuple(named[2].split("/"))
+        edge = "/".join((named[1], *("{}" for _ in names)))
     return Call(
         method=scope["method"],
         version=path[1] or "v25.0",
@@ -214,15 +218,6 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
         file_offset=headers.get(b"file_offset", headers.get(b"file-offset")),
         body=GraphBodyStream(receive, _MAX_GRAPH_BODY_BYTES) if is_streamed else None,
     )
-
-
-def _split_edge(edge: str) -> tuple[str, tuple[str, ...]]:
-    """Return an edge with `{}` in place of its names, and the names."""
-    named = _NAMES_IN_EDGE.fullmatch(edge)
-    if named is None:
-        return edge, ()
-    names = tuple(named[2].split("/"))
-    return "/".join((named[1], *("{}" for _ in names))), names
 
 
 async def add_form_fields(call: Call) -> Call:
@@ -332,10 +327,6 @@ def decode_json(raw: bytes) -> Any:
         raise ValueError(describe_malformed_json(error)) from error
 
 
-def _select_headers(scope: Scope) -> dict[bytes, str]:
-    return {name: value.decode("latin-1") for name, value in scope["headers"] if name in _USED_HEADERS}
-
-
 def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == "application/x-www-form-urlencoded":
@@ -360,9 +351,3 @@ def parse_parameter(value: str) -> Any:
         except ValueError:
             return value
     return value
-
-
-def _unknown_path(path: str) -> GraphApiError:
-    return GraphApiError(
-        400, {"message": f"Unknown path components: {path[:200]}", "type": "OAuthException", "code": 2500}
-    )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from waypost.base.json_values import objects_in, text_or_none
@@ -36,6 +37,7 @@ class ReviewRule:
     recommendation: str
 
 
+_DEAD_STATUSES: Final = ("REJECTED", "PENDING_DELETION")
 _DUPLICATE_TEXT: Final = (
     "Another template of this account has the same body and footer.",
     "Use the other template, or change the text.",
@@ -82,13 +84,10 @@ def review_decision(
         return TemplateDecision("REJECTED", "INCORRECT_CATEGORY")
     if template.category != "AUTHENTICATION":
         wording = _body_and_footer(template)
-        if any(_body_and_footer(other) == wording for other in others if _is_rival(other, template)):
+        rivals = (other for other in others if other.name != template.name and other.status not in _DEAD_STATUSES)
+        if any(_body_and_footer(other) == wording for other in rivals):
             return TemplateDecision("REJECTED", "INVALID_FORMAT", _DUPLICATE_TEXT)
     return TemplateDecision("APPROVED")
-
-
-def _is_rival(other: SimulatedTemplate, template: SimulatedTemplate) -> bool:
-    return other.name != template.name and other.status not in ("REJECTED", "PENDING_DELETION")
 
 
 def _body_and_footer(template: SimulatedTemplate) -> tuple[str, str]:
@@ -150,15 +149,14 @@ def start_reviews(state: SimulatorServices) -> None:
         state.templates.changed.clear()
         return await _run_due(state)
 
-    async def wait(until_ms: int) -> None:
-        await state.clock.wait(state.templates.changed, until_ms=until_ms)
-
     async def next_due_ms() -> int | None:
         if find_decided_templates(state):
             return state.clock.now_ms()
         return min((due_ms for due_ms, _, _ in _planned_changes(state)), default=None)
 
-    state.start_loop(Loop("reviews", run_once, wait, log=_REVIEWS_LOG), next_due_ms)
+    state.start_loop(
+        Loop("reviews", run_once, partial(state.wait, state.templates.changed), log=_REVIEWS_LOG), next_due_ms
+    )
 
 
 async def _run_due(state: SimulatorServices) -> int:

@@ -20,10 +20,10 @@ from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.link_fetches import MediaLinkFetcher
 from waypost.simulator.media.media import MEDIA
 from waypost.simulator.media.uploads import UPLOADS
+from waypost.simulator.numbers.blocks import BLOCKS
 from waypost.simulator.numbers.qr_codes import QR_CODES
 from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.payments.model import CONFIGURATIONS
-from waypost.simulator.phones.phones import BlockLists
 from waypost.simulator.phones.scripts import Scripts
 from waypost.simulator.settings import SimulatorSettings
 from waypost.simulator.simulator_state import SimulatorState
@@ -35,6 +35,7 @@ from waypost.simulator.webhooks.webhooks import WebhookSender
 MARKETING_CLICKS: Final = StoredKind("marketing_click", int)
 """Times of clicks on links of marketing messages: of a template, by the click's id."""
 STORED_KINDS: Final = (
+    BLOCKS,
     CALLS,
     CONFIGURATIONS,
     FAULTS,
@@ -79,7 +80,6 @@ class SimulatorServices(SimulatorState):
         self.link_fetcher = MediaLinkFetcher(settings.media_networks)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)
         self.scripts = Scripts(store, fleets, phones)
-        self.blocks = BlockLists(store, clock, accounts, phones)
         self.templates = Templates(self)
         self.template_plans = TemplatePlans()
         self.throughput_limits = ThroughputLimits(clock)
@@ -105,5 +105,5 @@ class SimulatorServices(SimulatorState):
         """The error of a failing loop, or the damage of the file; an empty text while all work."""
         if self.store.damage:
             return f"its file is damaged: {self.store.damage}"
-        loops = (*self.loops, *self.webhooks.loops)
+        loops = (*self.loops, *self.webhooks.loops.values())
         return next((loop.failure_text for loop in loops if loop.failure_text), "")

@@ -128,7 +128,7 @@ class Simulator:
         services = self._services
         return (
             services.store.busy
-            or services.webhooks.is_delivering
+            or services.webhooks.outlets_in_delivery > 0
             or services.link_fetcher.is_fetching
             or self.application.active_requests > 0
         )
@@ -273,7 +273,7 @@ class Simulator:
         """
         services = self._services
         number = services.accounts.numbers_by_digits[to]
-        if name is not None and services.phones.find_or_create(phone)[0].name != name:
+        if name is not None and services.phones.find_or_default(phone).name != name:
             await services.store.run([services.phones.set_members(phone, {"name": name})])
         return await services.transact(send_message(services, phone, number, build_text_message(text)))
 

@@ -4,6 +4,7 @@ A function reads memory by `SimulatorState.values`. What it changes it changes i
 `SimulatorState.transact` runs: reads, checks, writes and webhooks, in one transaction.
 """
 
+import asyncio
 import sqlite3
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +37,7 @@ class Transaction:
     def __init__(self, state: "SimulatorState", connection: sqlite3.Connection) -> None:
         self._state = state
         self._connection = connection
-        self._rows: dict[str, list[Values]] = {}
+        self._rows: dict[str, list[Values | tuple[Any, ...]]] = {}
         self.effects: dict[Callable[[], object], None] = {}
         """What follows the commit, in order, each once."""
 
@@ -95,7 +96,7 @@ class Transaction:
         """Send webhooks, each if its account has a receiver of its field."""
         for update in updates:
             if self._state.outbox.has_subscribers(update.waba_id, update.field):
-                self.add(add_update(update))
+                self.add(add_update(update, next(self._state.outbox.ids)))
             self.effects[self._state.outbox.wake_events(update.waba_id).set] = None
 
     def wake_phone(self, phone: str) -> None:
@@ -158,34 +159,21 @@ class SimulatorState:
         self, connection: sqlite3.Connection, works: Sequence[Callable[[Transaction], Any]]
     ) -> Sequence[tuple[Any, Exception | None]]:
         """Run functions in one commit; one that raises is undone alone. An error of the file is that of all."""
+        transaction = Transaction(self, connection)
         connection.execute("SAVEPOINT works")
-        transaction = Transaction(self, connection)
-        outcomes: list[tuple[Any, Exception | None]]
         try:
-            outcomes = [(work(transaction), None) for work in works]
-            connection = transaction.connection
-            self.store.effects.update(transaction.effects)
+            results = [work(transaction) for work in works]
+            transaction.connection.execute("RELEASE works")
         except sqlite3.Error:
             raise
-        except Exception:  # noqa: BLE001  it is found again below
+        except Exception as error:  # noqa: BLE001  it is the caller's, or is found again below
             connection.execute("ROLLBACK TO works")
-            outcomes = [self._run_alone(connection, work) for work in works]
-        connection.execute("RELEASE works")
-        return outcomes
+            connection.execute("RELEASE works")
+            return [(None, error)] if len(works) == 1 else [self._run_works(connection, [work])[0] for work in works]
+        self.store.effects.update(transaction.effects)
+        return [(result, None) for result in results]
 
-    def _run_alone(
-        self, connection: sqlite3.Connection, work: Callable[[Transaction], Any]
-    ) -> tuple[Any, Exception | None]:
-        transaction = Transaction(self, connection)
-        connection.execute("SAVEPOINT work")
-        try:
-            outcome = work(transaction), None
-            connection = transaction.connection
-            self.store.effects.update(transaction.effects)
-        except sqlite3.Error:
-            raise
-        except Exception as error:  # noqa: BLE001  it is the caller's
-            connection.execute("ROLLBACK TO work")
-            outcome = None, error
-        connection.execute("RELEASE work")
-        return outcome
+    async def wait(self, wake: asyncio.Event, until_ms: int | None) -> None:
+        """Wait for an event or a time; do not wait if the time is None."""
+        if until_ms is not None:
+            await self.clock.wait(wake, until_ms=until_ms)

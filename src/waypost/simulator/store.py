@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,8 +16,8 @@ from waypost.base.telemetry.logs import log
 
 QueryResult = TypeVar("QueryResult")
 Values = Mapping[str, Any]
-Statement = tuple[str, Values]
-"""SQL with named parameters, and their values."""
+Statement = tuple[str, Values | tuple[Any, ...]]
+"""SQL and the values of its parameters, by name or in order."""
 
 _log = log("simulator")
 FILE_REVISION: Final = 4
@@ -45,15 +45,6 @@ STORE_FAILURES: Final = (sqlite3.OperationalError, OSError, GroupCommitClosed, D
 """The errors of a write or read while the file cannot be used; nothing of it has been written."""
 
 
-class StateRow(NamedTuple):
-    """One row of the table `state`."""
-
-    kind: str
-    owner: str
-    key: str
-    body: str
-
-
 class IncompatibleFile(Exception):
     """The file was created by another version or program, with other tables; the text has the way to fix it."""
 
@@ -76,24 +67,14 @@ class Store:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._commit = GroupCommit(self._transaction, self._writing)
-        self._loads: dict[str, Callable[[StateRow], None]] = {}
-        self._exempt_kinds: list[str] = []
         self._resets: list[Callable[[], None]] = []
         self.cached: dict[str, Any] = {}
-        """The values held in memory, by their kind in the table `state`."""
+        """The values held in memory, by their kind in the table `state`: see `CachedKeyedValues`."""
         self.effects: dict[Callable[[], object], None] = {}
         """What follows the commit of the transaction that is running: changes of memory and wake-ups, each once."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self.damage = ""
         """What SQLite said when the file was found damaged; empty until then."""
-
-    def register_loader(self, kind: str, load: Callable[["StateRow"], None]) -> None:
-        """Register a function that loads each row of a kind when the file is opened."""
-        self._loads[kind] = load
-
-    def exempt_from_reset(self, kind: str) -> None:
-        """Exempt a kind from resets."""
-        self._exempt_kinds.append(kind)
 
     def register_reset(self, clear: Callable[[], None]) -> None:
         """Register a function that clears memory right after a reset of the file."""
@@ -124,14 +105,18 @@ class Store:
         with self._translate_damage():
             await loop.run_in_executor(self._writing, _create_tables, writer, self._path, self._schema)
         self._reader = await loop.run_in_executor(self._reading, self._connect)
-        for row in await self.rows(StateRow, _LOAD, kinds=msgspec.json.encode(list(self._loads)).decode()):
-            self._loads[row.kind](row)
+        values = {"kinds": msgspec.json.encode(list(self.cached)).decode()}
+        for kind, owner, key, body in await self.read(lambda reader: reader.execute(_LOAD, values).fetchall()):
+            self.cached[kind].load(body, key, owner)
 
     async def reset(self) -> None:
         """Empty the file and the values loaded from it, except the exempt kinds."""
-        exempt = {"kinds": msgspec.json.encode(self._exempt_kinds).decode()}
+        kept = [kind for kind, values in self.cached.items() if values.survives_reset]
+        exempt = {"kinds": msgspec.json.encode(kept).decode()}
         tables = await self.column(_TABLES)
         await self.run([*((f"DELETE FROM {table}", {}) for table in tables), (_RESET, exempt)])  # noqa: S608
+        for kind in self.cached.keys() - kept:
+            self.cached[kind].clear()
         for clear in self._resets:
             clear()
 
@@ -158,6 +143,10 @@ class Store:
     async def run(self, statements: Sequence[Statement]) -> None:
         """Execute statements in order, all in one transaction."""
         await self.write(_run, statements)
+
+    def write_soon(self, statements: Sequence[Statement]) -> None:
+        """Execute statements before those of every later call; an error shows in these calls, if it lasts."""
+        self.write(_run, statements).add_done_callback(lambda written: written.cancelled() or written.exception())
 
     async def check_writable(self) -> None:
         """Write a page with unchanged content; raises one of `STORE_FAILURES` if the file is not writable."""
@@ -254,13 +243,8 @@ def _create_tables(connection: sqlite3.Connection, path: Path, schema: str) -> N
         raise
 
 
-def run_statements(connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
-    """Execute statements in order, within the caller's transaction."""
-    for statement, values in statements:
-        connection.execute(statement, values)
-
-
 def _run(connection: sqlite3.Connection, batches: Sequence[Sequence[Statement]]) -> Sequence[None]:
     for statements in batches:
-        run_statements(connection, statements)
+        for statement, values in statements:
+            connection.execute(statement, values)
     return [None] * len(batches)

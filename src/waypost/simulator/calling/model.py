@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from waypost.base.ids import Ids
 from waypost.simulator.errors import GraphApiError, message_error
 from waypost.simulator.keyed_store import StoredKind
+from waypost.simulator.outbox import number_value
 from waypost.simulator.simulator_state import SimulatorState, Transaction
 from waypost.simulator.tables.updates import delete_scheduled
 
@@ -135,22 +136,17 @@ def _send(
 ) -> None:
     number, phone = state.accounts.numbers[call.phone_number_id], state.phones.find_or_default(call.phone)
     seen = state.phones.seen_by(state.phones.fill_user_id(phone), call.phone_number_id, state.clock.now_ms())
-    value = {
-        "messaging_product": "whatsapp",
-        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
-        "contacts": [state.phones.seen_by(phone, call.phone_number_id, at_ms).contact()],
-        "calls": [
-            {
-                "id": call.call_id,
-                "to": number.phone_number,
-                **seen.identity_members("from", "from_user_id"),
-                "event": event,
-                "timestamp": str(at_ms // 1000),
-                "direction": USER_INITIATED,
-                **members,
-            }
-        ],
+    content = {
+        "id": call.call_id,
+        "to": number.phone_number,
+        **seen.identity_members("from", "from_user_id"),
+        "event": event,
+        "timestamp": str(at_ms // 1000),
+        "direction": USER_INITIATED,
+        **members,
     }
+    contact = state.phones.seen_by(phone, call.phone_number_id, at_ms).contact()
+    value = number_value(number, contact, "calls", content)
     transaction.send(state.outbox.account_update(number.waba_id, at_ms, "calls", value, subject=call.call_id))
 
 

@@ -79,32 +79,12 @@ class TokenReferenceBody(ControlBody, frozen=True):
     token: Annotated[Name, accepts("one that GET /control/tokens shows")]
 
 
-class DirectSendAccess(Struct):
-    """An account's access to Direct Send."""
-
-    waba_id: str
-    access: str
-
-
-class MarketingStatus(Struct):
-    """The response of an account's owner to the terms for marketing messages."""
-
-    waba_id: str
-    status: str
-
-
 class AppView(Struct):
     """An app; its fields only after a change of its webhooks."""
 
     app_id: str
     callback_uri: str
     fields: tuple[str, ...] | UnsetType = UNSET
-
-
-class RetriedWebhooks(Struct):
-    """The failures of an account's webhooks were reset."""
-
-    retried: bool
 
 
 class TokenView(Struct):
@@ -118,12 +98,6 @@ class TokenView(Struct):
     expires_ms: int | None
     is_revoked: bool
     is_good: bool
-
-
-class TokenList(Struct):
-    """Every token."""
-
-    tokens: list[TokenView]
 
 
 @operation("PUT", "/control/accounts/{waba_id}")
@@ -142,20 +116,22 @@ async def put_account(state: SimulatorServices, waba_id: str, body: AccountBody)
     return account_view(state, account, 0)
 
 
-@operation("PUT", "/control/accounts/{waba_id}/direct-send")
-async def put_direct_send(state: SimulatorServices, waba_id: str, body: DirectSendBody) -> DirectSendAccess:
+@operation("PUT", "/control/accounts/{waba_id}/direct-send", waba_id=str, access=str)
+async def put_direct_send(state: SimulatorServices, waba_id: str, body: DirectSendBody) -> dict[str, Any]:
     """Allow or deny an account Direct Send, with the operator's error for each denial; without a webhook."""
-    find(state.accounts.by_id, waba_id, field="waba_id", rule="is no account")
-    await state.records.save(waba_id, DIRECT_SEND, {"access": body.access})
-    return DirectSendAccess(waba_id, body.access)
+    return await _save_record(state, waba_id, DIRECT_SEND, {"access": body.access})
 
 
-@operation("PUT", "/control/accounts/{waba_id}/marketing-messages")
-async def put_marketing_status(state: SimulatorServices, waba_id: str, body: MarketingStatusBody) -> MarketingStatus:
+@operation("PUT", "/control/accounts/{waba_id}/marketing-messages", waba_id=str, status=str)
+async def put_marketing_status(state: SimulatorServices, waba_id: str, body: MarketingStatusBody) -> dict[str, Any]:
     """Accept the terms for marketing messages as the owner of an account, or take them back; without a webhook."""
+    return await _save_record(state, waba_id, MARKETING, {"status": body.status})
+
+
+async def _save_record(state: SimulatorServices, waba_id: str, kind: str, record: dict[str, str]) -> dict[str, Any]:
     find(state.accounts.by_id, waba_id, field="waba_id", rule="is no account")
-    await state.records.save(waba_id, MARKETING, {"status": body.status})
-    return MarketingStatus(waba_id, body.status)
+    await state.records.save(waba_id, kind, record)
+    return {"waba_id": waba_id, **record}
 
 
 @operation("PUT", "/control/apps/{app_id}")
@@ -183,11 +159,11 @@ async def put_webhook(state: SimulatorServices, body: WebhookBody, app: PathApp)
     return AppView(app.app_id, body.callback_uri, fields)
 
 
-@operation("POST", "/control/accounts/{waba_id}/retry")
-async def retry_webhooks(state: SimulatorServices, account: PathAccount) -> RetriedWebhooks:
+@operation("POST", "/control/accounts/{waba_id}/retry", retried=bool)
+async def retry_webhooks(state: SimulatorServices, account: PathAccount) -> dict[str, Any]:
     """Reset the failures of an account's webhooks and deliver what is due now."""
     await state.webhooks.retry_now(account.waba_id)
-    return RetriedWebhooks(retried=True)
+    return {"retried": True}
 
 
 def account_view(state: SimulatorServices, account: Account, waiting: int) -> dict[str, Any]:
@@ -201,21 +177,18 @@ def account_view(state: SimulatorServices, account: Account, waiting: int) -> di
         "owner_business_id": owner_id(account),
         "partner_business_id": partner_id(account.app_id),
         "manual_reviews": account.manual_reviews,
-        "callback_uri": None,
         "updates_waiting": waiting,
         "calls_this_hour": state.usage.count(account.waba_id),
         **_delivery_view(destination, state.webhooks.worst_retry(account.waba_id)),
-        "webhooks": [_outlet_view(state, outlet) for outlet in state.accounts.outlets((account.waba_id,))],
+        "webhooks": [
+            {
+                "app_id": outlet.app_id,
+                "phone_number_id": outlet.phone_number_id or None,
+                **_delivery_view(state.accounts.destination(outlet), state.webhooks.retries.get(outlet)),
+            }
+            for outlet in state.accounts.outlets((account.waba_id,))
+        ],
         "numbers": [number_view(state, number) for number in state.accounts.numbers_of(account.waba_id)],
-    }
-
-
-def _outlet_view(state: SimulatorServices, outlet: Outlet) -> dict[str, Any]:
-    """Return an outlet's app, number and callback URI, with the state of its delivery."""
-    return {
-        "app_id": outlet.app_id,
-        "phone_number_id": outlet.phone_number_id or None,
-        **_delivery_view(state.accounts.destination(outlet), state.webhooks.retries.get(outlet)),
     }
 
 
@@ -228,10 +201,10 @@ def _delivery_view(destination: Destination | None, retry: WebhookRetry | None) 
     }
 
 
-@operation("GET", "/control/tokens")
-async def list_tokens(state: SimulatorServices) -> TokenList:
+@operation("GET", "/control/tokens", tokens=list[TokenView])
+async def list_tokens(state: SimulatorServices) -> dict[str, Any]:
     """Return every token with its accounts and permissions; those of the accounts first."""
-    return TokenList([_token_view(state, token) for token in state.tokens.list_tokens()])
+    return {"tokens": [_token_view(state, token) for token in state.tokens.list_tokens()]}
 
 
 @operation("POST", "/control/tokens")

@@ -1,6 +1,6 @@
 """Control API calls for voice calls: calling a business and hanging up as a phone's owner."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
@@ -23,6 +23,7 @@ from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.control_operations import ControlBody, ControlOperations, path_object
 from waypost.simulator.field_types import BusinessNumber
+from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 
@@ -54,19 +55,12 @@ class PhoneCall(Struct):
     business_sdp: str | None
 
 
-class PhoneCalls(Struct):
-    """The calls of a phone."""
-
-    phone: str
-    calls: list[PhoneCall]
-
-
-@operation("GET", "/control/phones/{phone}/calls")
-async def list_calls(state: SimulatorServices, phone: PathPhone) -> PhoneCalls:
+@operation("GET", "/control/phones/{phone}/calls", phone=str, calls=list[PhoneCall])
+async def list_calls(state: SimulatorServices, phone: PathPhone) -> dict[str, Any]:
     """Return the newest call of a phone with each business, with its state and the business's SDP."""
     calls = [call for call in calls_by_id(state).values() if call.phone == phone]
     calls.sort(key=lambda call: (call.started_ms, call.call_id))
-    return PhoneCalls(phone, [_call_view(state, call) for call in calls])
+    return {"phone": phone, "calls": [_call_view(state, call) for call in calls]}
 
 
 @operation("POST", "/control/phones/{phone}/calls")
@@ -81,9 +75,9 @@ async def start_call(state: SimulatorServices, phone: PathPhone, body: CallBody)
     if not is_calling_enabled(settings) or is_sip_enabled(settings):
         rule = "takes no calls by webhook: the number's settings do not enable calling, or enable SIP"
         raise ControlApiError("to", rule, "a number with calling.status ENABLED, without SIP", status=409)
-    if state.blocks.is_blocked(number.phone_number_id, phone):
+    if is_blocked(state, number.phone_number_id, phone):
         raise ControlApiError("to", "has blocked the phone", "a business that has not", status=409)
-    handset, is_new = state.phones.find_or_create(phone)
+    state.phones.find_or_create(phone)
     now_ms = state.clock.now_ms()
     call = SimulatedCall(make_call_id(state.ids, phone), phone, number.phone_number_id, now_ms, body.sdp)
 
@@ -92,8 +86,6 @@ async def start_call(state: SimulatorServices, phone: PathPhone, body: CallBody)
         if earlier is not None and earlier.state_at(now_ms) is not CallState.ENDED:
             accepted = f"DELETE /control/phones/{phone}/calls/{earlier.call_id} first"
             raise ControlApiError("to", "has a call with this phone already", accepted, status=409)
-        if is_new:
-            transaction.run(state.phones.add_statement(handset.phone))
         save_call(transaction, call)
         send_start(state, transaction, call)
         send_end(state, transaction, call, call.rings_until_ms)

@@ -75,13 +75,6 @@ class DueSide(Struct):
     is_busy: bool
 
 
-class DueTimes(Struct):
-    """The next due time of each side."""
-
-    now_ms: int
-    sides: list[DueSide]
-
-
 @operation("GET", "/control/clock")
 async def show_clock(travel: MovableClock) -> ClockState:
     """Return the time of the clock and its speed."""
@@ -89,11 +82,11 @@ async def show_clock(travel: MovableClock) -> ClockState:
     return ClockState(clock.now_ms(), clock.ahead_ms, factor, factor == 0)
 
 
-@operation("GET", "/control/clock/due")
-async def show_due(travel: MovableClock) -> DueTimes:
+@operation("GET", "/control/clock/due", now_ms=int, sides=list[DueSide])
+async def show_due(travel: MovableClock) -> dict[str, Any]:
     """Return the next due time of service and simulator; null: nothing is scheduled."""
     sides = [DueSide(side.name, await side.next_due_ms(), side.busy) for side in travel.sides]
-    return DueTimes(travel.clock.now_ms(), sides)
+    return {"now_ms": travel.clock.now_ms(), "sides": sides}
 
 
 @operation("POST", "/control/clock/advance")

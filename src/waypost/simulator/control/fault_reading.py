@@ -126,7 +126,10 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
         raise ControlApiError(f"{path}{other}", f"does not go with on: {on}", f"{on}, and no {other}")
     name = members.get(on, ANY)
     if name != ANY and name not in _NAMES_BY_TARGET[on]:
-        raise _unknown_name(f"{path}{on}", name, (ANY, *_NAMES_BY_TARGET[on]))
+        names = (ANY, *_NAMES_BY_TARGET[on])
+        matches = difflib.get_close_matches(str(name), names, n=1)
+        hint = f"did you mean {matches[0]}?" if matches else ""
+        raise ControlApiError(f"{path}{on}", f"{str(name)[:100]!r} is unknown", ", ".join(names), hint=hint)
     for filter_name, accepted in FAULT_FILTERS.items():
         if filter_name not in members:
             continue
@@ -140,13 +143,6 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
     when, what = _read_when(members, f"{path}when"), _read_what(members, f"{path}what", on, name)
     fault = {**members, on: name, "when": when, "what": what}
     return fault if seed is None else {**fault, "seed": fault.get("seed", seed)}
-
-
-def _unknown_name(field: str, name: object, names: Sequence[str]) -> ControlApiError:
-    """Return the error for an unknown name, with the nearest known one as hint."""
-    matches = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"did you mean {matches[0]}?" if matches else ""
-    return ControlApiError(field, f"{str(name)[:100]!r} is unknown", ", ".join(names), hint=hint)
 
 
 def _read_when(fault: dict[str, Any], path: str) -> dict[str, Any]:

@@ -78,7 +78,11 @@ async def arm(state: SimulatorServices, request: Request) -> dict[str, Any]:
         body: object = decode_json(await read_bytes(request) or b"null")
     except ValueError as error:
         raise ControlApiError("body", str(error), _FAULT) from error
-    if_missing = _read_if_missing(body)
+    if_missing: object = False
+    if isinstance(body, dict):
+        if_missing = cast("dict[str, object]", body).pop("if_missing", False)
+    if not isinstance(if_missing, bool):
+        raise ControlApiError("if_missing", f"cannot be {str(if_missing)[:40]!r}", "true or false")
     definitions = read_faults(body)
     if not if_missing:
         return {"faults": [fault_view(state, fault) for fault in await arm_faults(state, definitions)]}
@@ -95,29 +99,19 @@ async def show_fault(state: SimulatorServices, fault: PathFault) -> dict[str, An
     return {**fault_view(state, fault), "firings": await list_firings(state, fault)}
 
 
-@operation("DELETE", "/control/faults/{fault_id}")
+@operation("DELETE", "/control/faults/{fault_id}", disarmed=list[int])
 async def disarm_fault(state: SimulatorServices, fault: PathFault) -> dict[str, Any]:
     """Disarm a fault; webhooks that it holds back are sent at their time."""
     await disarm_faults(state, [fault])
     return {"disarmed": [fault.id]}
 
 
-@operation("DELETE", "/control/faults")
+@operation("DELETE", "/control/faults", disarmed=list[int])
 async def disarm_all(state: SimulatorServices) -> dict[str, Any]:
     """Disarm all faults."""
     faults = all_faults(state)
     await disarm_faults(state, faults)
     return {"disarmed": [fault.id for fault in faults]}
-
-
-def _read_if_missing(body: object) -> bool:
-    """Remove the member `if_missing` from a body, and return it."""
-    if not isinstance(body, dict):
-        return False
-    value: object = cast("dict[str, object]", body).pop("if_missing", False)
-    if not isinstance(value, bool):
-        raise ControlApiError("if_missing", f"cannot be {str(value)[:40]!r}", "true or false")
-    return value
 
 
 def _parameter_view(parameter: FaultParameter) -> dict[str, Any]:

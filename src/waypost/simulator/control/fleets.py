@@ -10,10 +10,12 @@ from waypost.simulator.control.phones import PhoneSettingsBody, Script, Seed, ph
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.control_operations import ControlOperations, find, path_object
 from waypost.simulator.field_types import BusinessNumber, Digits, accepts
-from waypost.simulator.phones.fleets import MAX_FLEET_PHONES, Fleet
+from waypost.simulator.phones.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
 from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.store import Statement
+from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.tables.messages import count_failures, count_outcomes
+from waypost.simulator.tables.phone_plans import count_waiting
 
 PathFleet = Annotated[Fleet, path_object("name", lambda state: state.fleets.by_name, "is no fleet")]
 
@@ -53,11 +55,20 @@ async def make_fleet(state: SimulatorServices, body: FleetBody) -> dict[str, Any
     if body.open_window_to is not None:
         number = business_number(state, body.open_window_to)
         fleet = replace(fleet, window_number_id=number.phone_number_id)
-    async with state.fleets.lock:
-        _check_free(state, fleet)
-        state.phones.clear_fleet(fleet)
-        await state.fleets.make(fleet, _reset_statements(state, fleet, steps=len(fleet.steps)))
-        await state.scripts.add_fleet(fleet)
+
+    def write(transaction: Transaction) -> None:
+        for other in transaction.values(FLEETS).values():
+            first, last = other.range
+            if other.name == fleet.name:
+                raise ControlApiError("name", "is in use", "another, or DELETE the fleet first", status=409)
+            if other.first <= fleet.last_number and fleet.first <= other.last_number:
+                rule = f"fleet {other.name} has {first} to {last}"
+                raise ControlApiError("first", rule, "numbers of no other fleet", status=409)
+        transaction.save(FLEETS, fleet, fleet.name)
+        _reset_phones(state, transaction, fleet, steps=len(fleet.steps))
+
+    await state.transact(write)
+    await state.scripts.add_fleet(fleet)
     return await show_fleet(state, fleet)
 
 
@@ -74,24 +85,34 @@ async def show_fleet(state: SimulatorServices, fleet: PathFleet) -> dict[str, An
     now_ms = state.clock.now_ms()
     return {
         **_fleet_view(state, fleet),
-        "counts": await state.fleets.count_outcomes(fleet, now_ms),
-        "failures": await state.fleets.count_failures(fleet, now_ms),
+        "counts": {
+            **await count_outcomes(state.store, *fleet.range, now_ms),
+            "waiting": await count_waiting(state.store, *fleet.range),
+        },
+        "failures": await count_failures(state.store, *fleet.range, now_ms),
         "steps": await state.scripts.counts(fleet.owner, fleet.steps),
     }
 
 
-@operation("DELETE", "/control/fleets/{name}")
+@operation("DELETE", "/control/fleets/{name}", name=str, dropped=bool)
 async def drop_fleet(state: SimulatorServices, name: str) -> dict[str, Any]:
     """Delete a fleet; its numbers become ordinary phones, and their messages stay."""
-    async with state.fleets.lock:
-        fleet = find(state.fleets.by_name, name, field="name", rule="is no fleet")
-        await state.fleets.delete(fleet, _reset_statements(state, fleet, steps=0))
-        state.phones.clear_fleet(fleet)
-    return {"name": fleet.name, "dropped": True}
+
+    def write(transaction: Transaction) -> None:
+        fleet = find(transaction.values(FLEETS), name, field="name", rule="is no fleet")
+        transaction.delete(FLEETS, name)
+        _reset_phones(state, transaction, fleet, steps=0)
+
+    await state.transact(write)
+    return {"name": name, "dropped": True}
 
 
-def _reset_statements(state: SimulatorServices, fleet: Fleet, *, steps: int) -> list[Statement]:
-    return [*state.phones.clear_fleet_statements(fleet), *state.scripts.reset_fleet(fleet, steps=steps)]
+def _reset_phones(state: SimulatorServices, transaction: Transaction, fleet: Fleet, *, steps: int) -> None:
+    """Delete what the phones of a fleet have besides its settings, and begin to count the steps of its script."""
+    for statements, clear in (state.phones.reset_fleet(fleet), state.scripts.reset_fleet(fleet, steps=steps)):
+        transaction.run(*statements)
+        transaction.follow(clear)
+    transaction.follow(state.fleets.sort)
 
 
 def _fleet_view(state: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
@@ -118,14 +139,3 @@ def _check_range(state: SimulatorServices, first_digits: str, fleet: Fleet) -> N
     for digits in state.accounts.numbers_by_digits:
         if len(digits) == len(first) and first <= digits <= last:
             raise ControlApiError("first", f"{digits} is a business number", "other numbers", status=409)
-
-
-def _check_free(state: SimulatorServices, fleet: Fleet) -> None:
-    if fleet.name in state.fleets.by_name:
-        raise ControlApiError("name", "is in use", "another, or DELETE the fleet first", status=409)
-    other = state.fleets.find_overlapping(fleet)
-    if other is not None:
-        first, last = other.range
-        raise ControlApiError(
-            "first", f"fleet {other.name} has {first} to {last}", "numbers of no other fleet", status=409
-        )

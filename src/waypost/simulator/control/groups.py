@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from waypost.simulator.control.phone_actions import PhoneMessageBody, ReadCount, SentByPhone, check_online, send_content
+from waypost.base.json_values import text_or_none
+from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
 from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.control_operations import ControlBody, ControlOperations, ControlQuery, path_object
@@ -26,15 +27,12 @@ from waypost.simulator.groups.model import (
     request_members,
     send,
 )
-from waypost.simulator.handsets.group_chats import (
-    find_group_message,
-    list_group_messages,
-    wait_for_group_messages,
-    wake_participants,
-)
+from waypost.simulator.handsets.group_chats import list_group_messages, wait_for_group_messages
 from waypost.simulator.handsets.group_chats import read_group as read_group_messages
+from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.tables.messages import MESSAGES
 
 PathGroup = Annotated[
     SimulatedGroup,
@@ -72,49 +70,29 @@ class GroupView(Struct):
     join_requests: list[str]
 
 
-class Groups(Struct):
-    """Groups, oldest first."""
-
-    groups: list[GroupView]
-
-
-class PhoneGroups(Struct):
-    """The groups that a phone is in."""
-
-    phone: str
-    groups: list[GroupView]
-
-
-class LeftGroup(Struct):
-    """The group that a phone has left."""
-
-    phone: str
-    left: str
-
-
 class GroupChat(GroupView):
     """A group with its messages as a phone shows them."""
 
     messages: list[dict[str, Any]]
 
 
-@operation("GET", "/control/groups")
-async def list_groups(state: SimulatorServices) -> Groups:
+@operation("GET", "/control/groups", groups=list[GroupView])
+async def list_groups(state: SimulatorServices) -> dict[str, Any]:
     """Return all groups with their invite links and participants, oldest first."""
-    return Groups([group_view(group) for group in state.values(GROUPS).values()])
+    return {"groups": [_group_view(group) for group in state.values(GROUPS).values()]}
 
 
-@operation("GET", "/control/phones/{phone}/groups")
-async def list_phone_groups(state: SimulatorServices, phone: PathPhone) -> PhoneGroups:
+@operation("GET", "/control/phones/{phone}/groups", phone=str, groups=list[GroupView])
+async def list_phone_groups(state: SimulatorServices, phone: PathPhone) -> dict[str, Any]:
     """Return the groups that a phone is in, oldest first."""
     groups = [group for group in state.values(GROUPS).values() if group.find_participant(phone) is not None]
-    return PhoneGroups(phone, [group_view(group) for group in groups])
+    return {"phone": phone, "groups": [_group_view(group) for group in groups]}
 
 
 @operation("POST", "/control/phones/{phone}/groups")
 async def join_group(state: SimulatorServices, phone: PathPhone, body: JoinBody) -> GroupView:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
-    handset, is_new = state.phones.find_or_create(phone)
+    state.phones.find_or_create(phone)
     code, now_ms = body.invite_link.removeprefix(INVITE_LINK_PREFIX), state.clock.now_ms()
 
     def write(transaction: Transaction) -> SimulatedGroup:
@@ -135,15 +113,13 @@ async def join_group(state: SimulatorServices, phone: PathPhone, body: JoinBody)
             rule = f"the group has {MAX_PARTICIPANTS} participants already"
             raise ControlApiError("invite_link", rule, "a group with room", status=409)
         transaction.save(GROUPS, changed, group.group_id)
-        if is_new:
-            transaction.run(state.phones.add_statement(handset.phone))
         return changed
 
-    return group_view(await state.transact(write))
+    return _group_view(await state.transact(write))
 
 
-@operation("DELETE", "/control/phones/{phone}/groups/{group_id}")
-async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> LeftGroup:
+@operation("DELETE", "/control/phones/{phone}/groups/{group_id}", phone=str, left=str)
+async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> dict[str, str]:
     """Leave a group, or take back a request to join it; the business receives a webhook."""
 
     def write(transaction: Transaction) -> None:
@@ -158,7 +134,7 @@ async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGro
             send(state, transaction, known, "group_participants_remove", details)
 
     await state.transact(write)
-    return LeftGroup(phone, group.group_id)
+    return {"phone": phone, "left": group.group_id}
 
 
 @operation("GET", "/control/phones/{phone}/groups/{group_id}")
@@ -177,37 +153,37 @@ async def show_phone_group(
         )
     else:
         shown = await list_group_messages(state, group, participant, after=query.after or 0, limit=query.limit)
-    return GroupChat(**asdict(group_view(group)), messages=shown)
+    return GroupChat(**asdict(_group_view(group)), messages=shown)
 
 
-@operation("POST", "/control/phones/{phone}/groups/{group_id}/messages")
+@operation("POST", "/control/phones/{phone}/groups/{group_id}/messages", wamid=str)
 async def write_to_group(
     state: SimulatorServices, phone: PathPhone, group: PathGroup, body: PhoneMessageBody
-) -> SentByPhone:
+) -> dict[str, str]:
     """Send a message from a phone to a group; reads what has arrived there, and opens no window."""
     check_participant(phone, group)
     check_online(state, phone)
-    for field, wamid in (("context_id", body.context_id), ("reaction.message_id", _reaction_to(body))):
-        if wamid is not None and await find_group_message(state, group, wamid) is None:
+    recipient = GROUP_PREFIX + group.group_id
+    reaction = body.reaction if body.type == "reaction" and body.reaction else {}
+    for field, wamid in (
+        ("context_id", body.context_id),
+        ("reaction.message_id", text_or_none(reaction.get("message_id"))),
+    ):
+        if wamid is not None and not await MESSAGES.find(state.store, wamid=wamid, phone=recipient):
             raise ControlApiError(field, "is not in the group", "a wamid of the group's messages", status=404)
     await state.transact(read_group_messages(state, phone, group))
     wamid = await send_content(state, phone, state.accounts.numbers[group.phone_number_id], body, group)
-    wake_participants(state, group)
-    return SentByPhone(wamid)
+    for participant in group.participants:
+        state.delivery_signals.wake(participant.phone)
+    return {"wamid": wamid}
 
 
-@operation("POST", "/control/phones/{phone}/groups/{group_id}/read")
-async def read_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> ReadCount:
+@operation("POST", "/control/phones/{phone}/groups/{group_id}/read", read=int)
+async def read_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> dict[str, int]:
     """Mark all messages of a group as read on a phone."""
     check_participant(phone, group)
     check_online(state, phone)
-    return ReadCount(await state.transact(read_group_messages(state, phone, group)))
-
-
-def _reaction_to(body: PhoneMessageBody) -> str | None:
-    """Return the message that a reaction is for."""
-    message_id = body.reaction.get("message_id") if body.type == "reaction" and body.reaction is not None else None
-    return message_id if isinstance(message_id, str) else None
+    return {"read": await state.transact(read_group_messages(state, phone, group))}
 
 
 def check_participant(phone: str, group: SimulatedGroup) -> GroupParticipant:
@@ -223,8 +199,7 @@ def check_participant(phone: str, group: SimulatedGroup) -> GroupParticipant:
     return participant
 
 
-def group_view(group: SimulatedGroup) -> GroupView:
-    """Return a group as the control API shows it."""
+def _group_view(group: SimulatedGroup) -> GroupView:
     return GroupView(
         group_id=group.group_id,
         phone_number_id=group.phone_number_id,

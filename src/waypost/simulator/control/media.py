@@ -1,6 +1,5 @@
 """Control API calls for media files and upload handles: store, show, expire and delete them."""
 
-from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from waypost.simulator.control_operations import (
 )
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text
-from waypost.simulator.media.media import MEDIA, SimulatedMedia, add_media, delete_media, find_media
+from waypost.simulator.media.media import MEDIA, SimulatedMedia, add_inbound_media, add_media, delete_media, find_media
 from waypost.simulator.media.uploads import UPLOADS, UploadSession, find_by_handle
 from waypost.simulator.services import SimulatorServices
 
@@ -67,14 +66,15 @@ async def list_media(state: SimulatorServices) -> dict[str, Any]:
 async def store_media(state: SimulatorServices, request: Request) -> SimulatedMedia:
     """Store a file as if a phone had sent it to a business number: as JSON, or as its bytes."""
     if content_type(request.headers) == BYTES:
-        file = read_members(FileBody, dict(request.query_params))
-        chunks = request.stream()
+        file, content = read_members(FileBody, dict(request.query_params)), None
     else:
         file = body = read_body(MediaBody, await read_bytes(request, _MAX_BASE64_BYTES))
-        chunks = _single_chunk(body.content)
-    number = business_number(state, file.to)
+        content = body.content
+    sent = (business_number(state, file.to).phone_number_id, file.mime_type, file.file_name)
     try:
-        media = await add_media(state, number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True)
+        if content is None:
+            return await add_media(state, *sent, request.stream(), is_inbound=True)
+        return await add_inbound_media(state, *sent, content)
     except GraphApiError as error:
         if error.status >= 500:  # the file is valid, but the disk is full
             accepted = "a file when there is room, or WAYPOST_LEAST_FREE_MB lower"
@@ -83,7 +83,6 @@ async def store_media(state: SimulatorServices, request: Request) -> SimulatedMe
         raise ControlApiError("content", _error_details(error), accepted, status=422) from error
     except ClientDisconnect:
         raise ControlApiError("content", "ends before the announced length", "the whole file") from None
-    return media
 
 
 @operation("GET", "/control/media/{media_id}")
@@ -156,7 +155,3 @@ def _error_details(error: GraphApiError) -> str:
     """Return an error's details, or its message if it has none."""
     details = error.error.get("error_data", {}).get("details")
     return str(details or error.error.get("message", error))
-
-
-async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:
-    yield content

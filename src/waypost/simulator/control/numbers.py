@@ -176,7 +176,7 @@ async def put_sending_restriction(
     return {"phone_number_id": number.phone_number_id, "name": body.name, "until_ms": until_ms}
 
 
-@operation("PUT", "/control/numbers/{phone_number_id}/recipients")
+@operation("PUT", "/control/numbers/{phone_number_id}/recipients", phone_number_id=str, phones=list[str] | None)
 async def put_recipients(state: SimulatorServices, number: PathNumber, body: RecipientsBody) -> dict[str, Any]:
     """Make a number a test number that may message only these phones, or an ordinary one."""
     phones = None if body.phones is None else [phone.lstrip("+") for phone in body.phones]
@@ -215,7 +215,7 @@ async def show_registration(state: SimulatorServices, number: PathNumber) -> dic
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
 
 
-@operation("PUT", "/control/phones/{phone}/identity")
+@operation("PUT", "/control/phones/{phone}/identity", phone=str, hash=str | None)
 async def put_identity(state: SimulatorServices, body: IdentityBody, phone: PathPhone) -> dict[str, Any]:
     """Set the identity key hash of a phone's owner; a send with another one is rejected."""
     await state.records.save(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
@@ -228,7 +228,7 @@ async def show_flow(flow: PathFlow) -> dict[str, Any]:
     return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
 
 
-@operation("PUT", "/control/flows/{flow_id}/status")
+@operation("PUT", "/control/flows/{flow_id}/status", flow_id=str, status=str)
 async def put_flow_status(state: SimulatorServices, body: FlowStatusBody, flow: PathFlow) -> dict[str, Any]:
     """Set a flow's status from any status, with a webhook."""
     value = {

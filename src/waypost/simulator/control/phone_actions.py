@@ -22,7 +22,7 @@ from waypost.simulator.handsets.actions import (
     submit_response,
     tap,
 )
-from waypost.simulator.handsets.inboxes import any_unread, find_message, find_named, wait_for_messages
+from waypost.simulator.handsets.inboxes import any_unread, find_message, wait_for_messages
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
     PHONE_MEDIA_KINDS,
@@ -38,9 +38,8 @@ from waypost.simulator.messages.marketing import MARKETING_MARK, click_link
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.payments import orders
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.messages import SimulatedMessage
+from waypost.simulator.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
 
-_BUTTON_RESULT_TYPES: Final = ("button", "interactive")
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 operation = ControlOperations()
@@ -132,32 +131,6 @@ class ReportBody(BusinessBody, frozen=True, kw_only=True):
     blocks: bool = False
 
 
-class SentByPhone(Struct):
-    """The id of the message that a phone has sent."""
-
-    wamid: str
-
-
-class ReadCount(Struct):
-    """Number of messages that were read."""
-
-    read: int
-
-
-class Notices(Struct):
-    """The ids of the messages that notify businesses of a change."""
-
-    wamids: list[str]
-
-
-class MarketingChoice(Struct):
-    """Choice of a phone's owner about the marketing of a business."""
-
-    phone: str
-    phone_number_id: str
-    wants: bool
-
-
 class PressedButton(Struct):
     """A message whose button was pressed or form filled in, and the message that this sent; null: a link sends none."""
 
@@ -165,13 +138,6 @@ class PressedButton(Struct):
     message_id: str
     button: dict[str, Any]
     click_id: str | UnsetType | None = UNSET
-
-
-class PaidOrder(Struct):
-    """An order and its payment."""
-
-    message_id: str
-    payment: dict[str, Any]
 
 
 def business_number(state: SimulatorServices, digits: str) -> Number:
@@ -183,11 +149,11 @@ def business_number(state: SimulatorServices, digits: str) -> Number:
     return find(state.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
 
 
-@operation("POST", "/control/phones/{phone}/messages")
-async def write_message(state: SimulatorServices, phone: PathPhone, body: WriteBody) -> SentByPhone:
+@operation("POST", "/control/phones/{phone}/messages", wamid=str)
+async def write_message(state: SimulatorServices, phone: PathPhone, body: WriteBody) -> dict[str, str]:
     """Send a message from a phone to a business number; opens the window."""
     check_reachable(state, phone, business_number(state, body.to))
-    return SentByPhone(await send_from_phone(state, phone, body))
+    return {"wamid": await send_from_phone(state, phone, body)}
 
 
 async def send_from_phone(state: SimulatorServices, phone: str, body: WriteBody) -> str:
@@ -197,11 +163,15 @@ async def send_from_phone(state: SimulatorServices, phone: str, body: WriteBody)
         ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
     """
     number = business_number(state, body.to)
-    if body.context_id is not None and not await _has_in_chat(state, phone, number, body.context_id):
+    quoted = None if body.context_id is None else await find_message(state, phone, body.context_id)
+    if body.context_id is not None and (quoted is None or quoted.phone_number_id != number.phone_number_id):
+        # a quote must not reveal another chat's message
         rule = "is not on this phone, or with another business"
         raise ControlApiError("context_id", rule, "a wamid of the chat with this one", status=404)
     if body.reaction is not None and body.type == "reaction":
-        await _check_reaction(state, phone, body.reaction)
+        build_message("reaction", body.reaction)  # its form first
+        if await find_message(state, phone, body.reaction["message_id"]) is None:
+            raise ControlApiError("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
     return await send_content(state, phone, number, body)
 
 
@@ -217,32 +187,18 @@ async def send_content(
     if body.type in PHONE_MEDIA_KINDS:
         medium = body.media or PhoneMedia()
         if not medium.media_id and not (medium.content and medium.mime_type):
-            accepted = (
-                f"one of them; a {body.type} is {', '.join(references.INBOUND_TYPE_PREFIXES[body.type]) or 'any'}"
-            )
+            prefixes = ", ".join(references.INBOUND_TYPE_PREFIXES[body.type])
+            accepted = f"one of them; a {body.type} is {prefixes or 'any'}"
             raise ControlApiError("media", "has neither an id nor a content and its mime_type", accepted)
         message = await build_phone_media(state, number, body.type, medium)
-        return await state.transact(send_message(state, phone, number, message, body, group=group))
-    if body.type not in PHONE_MESSAGE_KINDS:
+    elif body.type in PHONE_MESSAGE_KINDS:
+        content = getattr(body, body.type)
+        if content is None:
+            raise ControlApiError(body.type, f"is required for the type {body.type}", accepted_by(type(body)))
+        message = build_message(body.type, content)
+    else:
         raise ControlApiError("type", "is unknown", ", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))
-    content = getattr(body, body.type)
-    if content is None:
-        raise ControlApiError(body.type, f"is required for the type {body.type}", accepted_by(type(body)))
-    message = build_message(body.type, content)
     return await state.transact(send_message(state, phone, number, message, body, group=group))
-
-
-async def _has_in_chat(state: SimulatorServices, phone: str, number: Number, wamid: str) -> bool:
-    """True if a message is in the chat with a business: a quote must not reveal another chat's message."""
-    item = await find_message(state, phone, wamid)
-    return item is not None and item.phone_number_id == number.phone_number_id
-
-
-async def _check_reaction(state: SimulatorServices, phone: str, reaction: dict[str, Any]) -> None:
-    """Check a reaction, and that its message is on the phone; a reaction without an emoji removes the earlier one."""
-    build_message("reaction", reaction)  # its form first
-    if await find_message(state, phone, reaction["message_id"]) is None:
-        raise ControlApiError("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
 
 
 @operation("POST", "/control/phones/{phone}/tap")
@@ -272,19 +228,16 @@ async def reply_to_message(state: SimulatorServices, phone: PathPhone, body: Rep
     item = await _wait_for_message(state, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None)
     button = _button_of(item, *_REPLY_BUTTON_TYPES)
     if button is None:
-        rule, accepted = (
-            "the message has nothing to reply to",
-            f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}",
-        )
-        raise ControlApiError("message_id", rule, accepted, status=409)
+        accepted = f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}"
+        raise ControlApiError("message_id", "the message has nothing to reply to", accepted, status=409)
     number = state.accounts.numbers[item.phone_number_id]
     check_reachable(state, phone, number)
     wamid = await state.transact(submit_response(state, phone, number, item, button, body.response))
     return PressedButton(wamid, item.wamid, button)
 
 
-@operation("POST", "/control/phones/{phone}/pay")
-async def pay_order(state: SimulatorServices, phone: PathPhone, body: PayBody) -> PaidOrder:
+@operation("POST", "/control/phones/{phone}/pay", message_id=str, payment=dict[str, Any])
+async def pay_order(state: SimulatorServices, phone: PathPhone, body: PayBody) -> dict[str, Any]:
     """Pay an order, or fail to: that of a message, or the newest unpaid one."""
 
     def is_payable(item: SimulatedMessage) -> bool:
@@ -300,11 +253,11 @@ async def pay_order(state: SimulatorServices, phone: PathPhone, body: PayBody) -
     check_reachable(state, phone, number)
     error = {"code": body.code, "reason": body.reason}
     payment = await orders.pay_order(state, number, item.wamid, button, body.status, error)
-    return PaidOrder(item.wamid, payment)
+    return {"message_id": item.wamid, "payment": payment}
 
 
-@operation("POST", "/control/phones/{phone}/read")
-async def read_messages(state: SimulatorServices, phone: PathPhone, body: MessageBody) -> ReadCount:
+@operation("POST", "/control/phones/{phone}/read", read=int)
+async def read_messages(state: SimulatorServices, phone: PathPhone, body: MessageBody) -> dict[str, int]:
     """Mark all messages as read in the chat of one message, or in all chats of a phone."""
     check_online(state, phone)
     numbers = list(state.accounts.numbers.values())
@@ -313,35 +266,35 @@ async def read_messages(state: SimulatorServices, phone: PathPhone, body: Messag
         numbers = [state.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
         await wait_for_messages(state, phone, wait_ms=body.wait_ms, is_complete=any_unread(state.clock))
-    return ReadCount(await state.transact(read_chats(state, phone, numbers)))
+    return {"read": await state.transact(read_chats(state, phone, numbers))}
 
 
-@operation("POST", "/control/phones/{phone}/number")
-async def change_number(state: SimulatorServices, phone: PathPhone, body: NumberChangeBody) -> Notices:
+@operation("POST", "/control/phones/{phone}/number", wamids=list[str])
+async def change_number(state: SimulatorServices, phone: PathPhone, body: NumberChangeBody) -> dict[str, list[str]]:
     """Change a phone's number; the businesses with a chat receive a system message."""
     new_digits = body.to.lstrip("+")
     check_online(state, phone)
     if new_digits == phone or new_digits in state.accounts.numbers_by_digits:
         raise ControlApiError("to", "cannot be moved to", "digits that no business has", status=409)
-    return Notices(await handset_actions.change_number(state, phone, new_digits))
+    return {"wamids": await handset_actions.change_number(state, phone, new_digits)}
 
 
-@operation("POST", "/control/phones/{phone}/user-id")
-async def change_user_id(state: SimulatorServices, phone: PathPhone, body: UserIdChangeBody) -> Notices:
+@operation("POST", "/control/phones/{phone}/user-id", wamids=list[str])
+async def change_user_id(state: SimulatorServices, phone: PathPhone, body: UserIdChangeBody) -> dict[str, list[str]]:
     """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
     check_online(state, phone)
     holder = state.phones.find_by_user_id(body.to)
     if holder is not None:
         raise ControlApiError("to", f"belongs to {holder.phone}", "one not in use", status=409)
-    return Notices(await handset_actions.change_user_id(state, phone, body.to))
+    return {"wamids": await handset_actions.change_user_id(state, phone, body.to)}
 
 
-@operation("POST", "/control/phones/{phone}/marketing")
-async def change_marketing(state: SimulatorServices, phone: PathPhone, body: MarketingBody) -> MarketingChoice:
+@operation("POST", "/control/phones/{phone}/marketing", phone=str, phone_number_id=str, wants=bool)
+async def change_marketing(state: SimulatorServices, phone: PathPhone, body: MarketingBody) -> dict[str, Any]:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
     number = business_number(state, body.to)
     await state.transact(set_marketing_preference(state, phone, number, wants=body.wants))
-    return MarketingChoice(phone, number.phone_number_id, body.wants)
+    return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
 
 
 @operation("POST", "/control/phones/{phone}/block")
@@ -386,8 +339,10 @@ async def _wait_for_message(
         return bool(matches) and (message_id is not None or not _is_used(matches[-1], items))
 
     if message_id is not None and not body.wait_ms:
-        items = await find_named(state, phone, message_id)
-        matches = [item for item in items if _has_arrived(item, state.clock.now_ms())]
+        now_ms = state.clock.now_ms()
+        condition = f"phone=:phone AND {IS_NAMED} ORDER BY position"
+        items = await MESSAGES.rows(state.store, condition, phone=phone, message_id=message_id)
+        matches = [item for item in items if item.is_inbound or (item.delivered_ms or now_ms + 1) <= now_ms]
     else:
         matches = find_matches(await wait_for_messages(state, phone, wait_ms=body.wait_ms, is_complete=is_complete))
     if not matches:
@@ -402,13 +357,9 @@ async def _wait_for_message(
 def _is_used(message: SimulatedMessage, items: list[SimulatedMessage]) -> bool:
     """Return whether a button of the message was tapped, or its form filled in."""
     return any(
-        item.context_id == message.wamid and item.type in _BUTTON_RESULT_TYPES for item in items if item.is_inbound
+        item.is_inbound and item.context_id == message.wamid and item.type in ("button", "interactive")
+        for item in items
     )
-
-
-def _has_arrived(item: SimulatedMessage, now_ms: int) -> bool:
-    delivered_ms = item.delivered_ms
-    return bool(item.is_inbound) or (delivered_ms is not None and delivered_ms <= now_ms)
 
 
 def check_reachable(state: SimulatorServices, phone: str, number: Number) -> None:

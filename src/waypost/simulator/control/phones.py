@@ -19,11 +19,10 @@ from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, Wait
 from waypost.simulator.handsets import reachability
 from waypost.simulator.handsets.actions import list_spam_reports
 from waypost.simulator.handsets.inboxes import (
-    list_active_among,
+    PHONES_WITHOUT_CHATS,
     list_active_phones,
     list_chats,
     list_messages,
-    list_phones_without_chats,
     list_quoted,
     message_view,
     wait_for_messages,
@@ -129,7 +128,7 @@ async def list_phones(state: SimulatorServices, query: PhonesQuery) -> dict[str,
     """
     after, limit = query.after, query.limit
     if query.has_chats == "false":
-        phones = await list_phones_without_chats(state, after=after, limit=limit + 1)
+        phones = await state.store.column(PHONES_WITHOUT_CHATS, after=after, limit=limit + 1)
     else:
         phones = sorted(digits for digits in state.phones.by_digits if digits > after)
     page = [phone_view(state, state.phones.find_or_default(digits)) for digits in phones[:limit]]
@@ -225,7 +224,7 @@ async def _active_phones(state: SimulatorServices, query: ActivePhonesQuery, num
         return await list_active_phones(state, number_ids, limit=query.limit)
     known = state.phones.by_digits
     if len(known) <= MAX_RANKED_PHONES:
-        return await list_active_among(state, known, number_ids, limit=query.limit)
+        return await list_active_phones(state, number_ids, limit=query.limit, among=known)
     active = await list_active_phones(state, number_ids, limit=MAX_RANKED_PHONES)
     return [phone for phone in active if phone in known][: query.limit]
 
@@ -233,8 +232,8 @@ async def _active_phones(state: SimulatorServices, query: ActivePhonesQuery, num
 @operation("PUT", "/control/phones/{phone}")
 async def change_phone(state: SimulatorServices, phone: PathPhone, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, settings, identity, condition, script and online state."""
-    identity = ("name", "wa_id", "user_id", "username", "parent_user_id", "shows_number")
-    changes = {name: value for name, value in present_members(body).items() if name in identity} | phone_settings(body)
+    apart = ("is_offline", "script", "seed")  # what is stored of these follows below
+    changes = {name: value for name, value in _stored_settings(body).items() if name not in apart}
     _check_identity(state, phone, changes)
     if changes.get("shows_number") is False and state.phones.find_or_default(phone).shows_number:
         chats = await list_chats(state, phone)  # until now every contact was by the number
@@ -262,42 +261,31 @@ async def change_phone(state: SimulatorServices, phone: PathPhone, body: PhoneBo
 
 def phone_settings(body: PhoneSettingsBody) -> dict[str, Any]:
     """Return the behaviour settings of a body, as they are stored."""
-    settings = {
-        name: value for name, value in present_members(body).items() if name in PhoneSettingsBody.__struct_fields__
+    return {
+        name: value for name, value in _stored_settings(body).items() if name in PhoneSettingsBody.__struct_fields__
     }
-    if settings.get("read_after_ms", 0) is None:
-        settings["read_after_ms"] = READ_ON_REQUEST
-    return settings
 
 
-_PHONE_MEMBERS: Final = (
-    "phone",
-    "name",
-    "deliver_after_ms",
-    "read_after_ms",
-    "wa_id",
-    "user_id",
-    "username",
-    "parent_user_id",
-    "shows_number",
-    "condition",
-    "sends_read_receipts",
-    "has_chat_open",
-    "is_offline",
-    "stopped_marketing_of",
-    "has_blocked",
-)
+def _stored_settings(body: PhoneSettingsBody) -> dict[str, Any]:
+    members = present_members(body)
+    if members.get("read_after_ms", 0) is None:
+        members["read_after_ms"] = READ_ON_REQUEST
+    return members
+
+
+_PHONE_MEMBERS: Final = [
+    name for name in SimulatedPhone.__struct_fields__ if name not in ("number_known", "seed", "script")
+]
 
 
 def phone_view(state: SimulatorServices, phone: SimulatedPhone) -> dict[str, Any]:
     """Return a phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
-    effective, (deliver_after_ms, read_after_ms) = (
-        state.phones.fill_user_id(phone),
-        state.phones.delivery_delays_ms(phone),
-    )
-    view = {name: getattr(effective, name) for name in _PHONE_MEMBERS}
-    delays = {"deliver_after_ms": deliver_after_ms, "read_after_ms": read_after_ms}
-    return {**view, **delays, "typing": state.delivery_signals.typing_number_ids(phone.phone)}
+    effective, delays_ms = state.phones.fill_user_id(phone), state.phones.delivery_delays_ms(phone)
+    return {
+        **{name: getattr(effective, name) for name in _PHONE_MEMBERS},
+        **dict(zip(("deliver_after_ms", "read_after_ms"), delays_ms, strict=True)),
+        "typing": state.delivery_signals.typing_number_ids(phone.phone),
+    }
 
 
 async def phone_details(state: SimulatorServices, phone: str) -> dict[str, Any]:

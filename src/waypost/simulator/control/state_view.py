@@ -13,7 +13,7 @@ from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import SettingsChange
 from waypost.simulator.store import STORE_FAILURES
-from waypost.simulator.tables.messages import MESSAGES, find_deliveries
+from waypost.simulator.tables.messages import MESSAGES
 from waypost.simulator.tables.updates import OUTBOX, count_waiting_updates
 
 operation = ControlOperations()
@@ -86,7 +86,7 @@ async def show_settings(state: SimulatorServices) -> dict[str, Any]:
     return state.settings.changeable()
 
 
-@operation("POST", "/control/reset")
+@operation("POST", "/control/reset", reset=bool)
 async def reset(state: SimulatorServices) -> dict[str, Any]:
     """Reset the simulator; `waypost dev` restores service and simulator to the seed.
 
@@ -105,8 +105,15 @@ async def reset(state: SimulatorServices) -> dict[str, Any]:
 async def list_deliveries(state: SimulatorServices, query: DeliveriesQuery) -> dict[str, Any]:
     """Return the messages accepted from businesses, oldest first, paged by `after` and `limit`."""
     limit, phone = query.limit, query.to.lstrip("+")
-    rows = await find_deliveries(
-        state.store, after=query.after, callback_data=query.callback_data, phone=phone, limit=limit + 1
+    rows = await MESSAGES.rows(
+        state.store,
+        "is_inbound=0 AND position>:after AND (:callback_data='' OR callback_data=:callback_data) "
+        "AND (:phone='' OR phone=:phone) ORDER BY position LIMIT :limit",
+        excluded_columns=("shown", "body"),
+        after=query.after,
+        callback_data=query.callback_data,
+        phone=phone,
+        limit=limit + 1,
     )
     now_ms = state.clock.now_ms()
     page = [

@@ -138,7 +138,7 @@ async def recategorise_template(state: SimulatorServices, template: PathTemplate
     return _template_view(await state.templates.apply_change(template, announce_category(body.category, due_ms)))
 
 
-@operation("POST", "/control/templates/{template_id}/delete")
+@operation("POST", "/control/templates/{template_id}/delete", deleted=str)
 async def delete_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """Delete a template now, as its owner would on the operator's pages."""
     try:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
 from waypost.simulator.control.accounts import PathAccount
@@ -40,21 +40,8 @@ class WebhookUpdateBody(ControlBody, frozen=True):
     value: dict[str, Any]
 
 
-class EmittedStatus(Struct):
-    """A status that was sent."""
-
-    message_id: str
-    status: str
-
-
-class QueuedUpdate(Struct):
-    """Result of an update: queued if it has a receiver."""
-
-    queued: bool
-
-
-@operation("POST", "/control/statuses")
-async def emit_status(state: SimulatorServices, body: StatusBody) -> EmittedStatus:
+@operation("POST", "/control/statuses", message_id=str, status=str)
+async def emit_status(state: SimulatorServices, body: StatusBody) -> dict[str, str]:
     """Send a status of a message now, in place of the planned one; `failed` cancels all planned ones."""
     message = next(iter(await MESSAGES.find(state.store, wamid=body.message_id, is_inbound=0)), None)
     accepted = "a wamid from GET /control/deliveries, and the name of a status"
@@ -66,7 +53,12 @@ async def emit_status(state: SimulatorServices, body: StatusBody) -> EmittedStat
     waba_id = state.accounts.numbers[number_id].waba_id
     now_ms = state.clock.now_ms()
     recipient, contact = _recipient(state, message.phone, body)
-    rest = status_json(recipient, message.callback_data, _errors(body), contact=contact)
+    errors: dict[str, Any] = {}
+    if body.code is not None or body.status == "failed":
+        code = 131000 if body.code is None else body.code
+        details = body.details or FAILURE_TEXTS.get(code, body.title or "The message failed.")
+        errors = {"errors": [webhook_error(code, details, body.title)]}
+    rest = status_json(recipient, message.callback_data, errors, contact=contact)
     cancelled = "" if body.status == "failed" else body.status
 
     def write(transaction: Transaction) -> None:
@@ -74,20 +66,21 @@ async def emit_status(state: SimulatorServices, body: StatusBody) -> EmittedStat
             delete_scheduled(message.wamid, waba_id, now_ms, cancelled),
             *set_status(message.wamid, body.status, now_ms, body.code or 131000),
         )
-        update_id = state.outbox.next_id()
-        transaction.send(Update(waba_id, now_ms, update_id, body.status, number_id, message.wamid, rest))
+        transaction.send(Update(waba_id, now_ms, body.status, number_id, message.wamid, rest))
         transaction.wake_phone(message.phone)
 
     await state.transact(write)
-    return EmittedStatus(body.message_id, body.status)
+    return {"message_id": body.message_id, "status": body.status}
 
 
-@operation("POST", "/control/accounts/{waba_id}/webhooks")
-async def emit_account_update(state: SimulatorServices, body: WebhookUpdateBody, account: PathAccount) -> QueuedUpdate:
+@operation("POST", "/control/accounts/{waba_id}/webhooks", queued=bool)
+async def emit_account_update(
+    state: SimulatorServices, body: WebhookUpdateBody, account: PathAccount
+) -> dict[str, bool]:
     """Send an update about an account through its webhooks: signed, and retried."""
     update = state.outbox.account_update(account.waba_id, state.clock.now_ms(), body.field, body.value)
     await state.transact(lambda transaction: transaction.send(update))
-    return QueuedUpdate(state.outbox.has_subscribers(account.waba_id, body.field))
+    return {"queued": state.outbox.has_subscribers(account.waba_id, body.field)}
 
 
 def _recipient(state: SimulatorServices, phone: str, body: StatusBody) -> tuple[dict[str, str], SimulatedPhone | None]:
@@ -100,11 +93,3 @@ def _recipient(state: SimulatorServices, phone: str, body: StatusBody) -> tuple[
     elif body.status == "failed":
         known = failed_status_phone(known)
     return status_recipient(known), known if state.settings.value.statuses_contacts else None
-
-
-def _errors(body: StatusBody) -> dict[str, Any]:
-    if body.code is None and body.status != "failed":
-        return {}
-    code = 131000 if body.code is None else body.code
-    details = body.details or FAILURE_TEXTS.get(code, body.title or "The message failed.")
-    return {"errors": [webhook_error(code, details, body.title)]}

@@ -67,9 +67,9 @@ class FaultKind:
     # the unit it counts: a call, an update that a webhook would carry, or a POST
     each: Literal["call", "update", "post"]
     parameter: FaultParameter  # the member of `what` that names the kind, and its values
-    extra_parameters: tuple[FaultParameter, ...]  # optional members in addition to it
     effect: str  # the effect on the business, for people
     source: str
+    extra_parameters: tuple[FaultParameter, ...] = ()  # optional members in addition to it
     only_call: str = ""  # the only call it applies to; empty for all
 
     @property
@@ -102,7 +102,6 @@ FAULT_KINDS: Final = (
     FaultKind(
         "call",
         parameter=FaultParameter("fail", "whole", 0, _MAX_ERROR_CODE),
-        extra_parameters=(),
         effect="The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
         source="facts 5.2, mode A",
         only_call="messages.send",
@@ -117,14 +116,12 @@ FAULT_KINDS: Final = (
     FaultKind(
         "call",
         parameter=FaultParameter("reset", "choice", choices=("before", "after")),
-        extra_parameters=(),
         effect="The connection breaks without a response: before the call is carried out, or after it.",
         source="facts 5.1",
     ),
     FaultKind(
         "call",
         parameter=FaultParameter("slow_ms", "whole", 1, _MAX_DELAY_MS),
-        extra_parameters=(),
         effect="The call is carried out at once; its response is delayed by this real time.",
         source="facts 5.1",
     ),
@@ -136,53 +133,46 @@ FAULT_KINDS: Final = (
         "and the call is carried out only if `processed` is true.",
         source="facts 5.1",
     ),
-    FaultKind("update", FaultParameter("drop", "true"), (), "The update is never sent.", "facts 7.3"),
+    FaultKind("update", FaultParameter("drop", "true"), "The update is never sent.", "facts 7.3"),
     FaultKind(
         "update",
         parameter=FaultParameter("delay_ms", "whole", 1, _WEEK_MS),
-        extra_parameters=(),
         effect="The update is sent later by this time of the clock, with its original timestamp; others overtake it.",
         source="facts 7.1",
     ),
     FaultKind(
         "update",
         parameter=FaultParameter("duplicate", "whole", 1, 100),
-        extra_parameters=(),
         effect="The update is sent again this many times, each time in its own POST.",
         source="facts 7.1",
     ),
     FaultKind(
         "update",
         parameter=FaultParameter("reorder", "true"),
-        extra_parameters=(),
         effect="The update is sent after the account's next one, or alone if there is none within 5 s.",
         source="facts 7.1",
     ),
     FaultKind(
         "update",
         parameter=FaultParameter("batch", "whole", 2, 1000),
-        extra_parameters=(),
         effect="The update waits until this many share one POST, or until the first has waited 5 s.",
         source="facts 7.1",
     ),
     FaultKind(
         "post",
         parameter=FaultParameter("wrong_signature", "true"),
-        extra_parameters=(),
         effect="The POST is signed with another secret; after a rejection it is retried as usual.",
         source="facts 7.1",
     ),
     FaultKind(
         "post",
         parameter=FaultParameter("unsigned", "true"),
-        extra_parameters=(),
         effect="The POST has no signature; after a rejection it is retried as usual.",
         source="facts 7.1",
     ),
     FaultKind(
         "post",
         parameter=FaultParameter("garbage", "true"),
-        extra_parameters=(),
         effect="A correctly signed POST that is not JSON is sent before the real one.",
         source="facts 7.1",
     ),

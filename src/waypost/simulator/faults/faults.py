@@ -1,7 +1,7 @@
 """The armed faults: stored in the file, matched against calls and updates, and evaluated in the order of arming."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -70,7 +70,8 @@ class ArmedFault(msgspec.Struct, frozen=True, dict=True):
             return False
         for name in _FILTER_NAMES:
             value = given.get(name)
-            if value is not None and not _is_in(value, getattr(subject, name)):
+            known = getattr(subject, name)
+            if value is not None and value not in ((known,) if isinstance(known, str) else known):
                 return False
         return True
 
@@ -89,10 +90,6 @@ class ArmedFault(msgspec.Struct, frozen=True, dict=True):
                 return draw < probability * 2**64
             case _:
                 return True
-
-
-def _is_in(value: str, values: str | Collection[str]) -> bool:
-    return value == values if isinstance(values, str) else value in values
 
 
 MAX_STORED_FIRINGS: Final = 100

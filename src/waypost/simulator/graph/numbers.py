@@ -9,11 +9,12 @@ from waypost.simulator.errors import bad_parameter, trace_id
 from waypost.simulator.graph.apps import read_override
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.nodes import page
+from waypost.simulator.numbers.blocks import BLOCKS, block_phones, unblock_phones
 from waypost.simulator.numbers.names import change_names, check_display_name
 from waypost.simulator.numbers.registration import change_registration, read_pin
 from waypost.simulator.onboarding.accounts import set_number_webhook
 from waypost.simulator.parameters import ProductParameters, read_parameters
-from waypost.simulator.phones.phones import BlockFailure, phone_digits
+from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 
@@ -27,7 +28,7 @@ async def block_users(services: SimulatorServices, call: Call, number: Number) -
     """Block phones. Source: the operator's page "Block users"."""
     users = _requested_users(services, call)
     phones = dict.fromkeys(phone for phone in users.values() if phone is not None)
-    failed = await services.blocks.add(number.phone_number_id, list(phones))
+    failed = await block_phones(services, number.phone_number_id, phones)
     return _block_response(services, users, failed, "added_users")
 
 
@@ -35,7 +36,7 @@ async def block_users(services: SimulatorServices, call: Call, number: Number) -
 async def unblock_users(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Unblock phones."""
     users = _requested_users(services, call)
-    await services.blocks.remove(number.phone_number_id, [phone for phone in users.values() if phone is not None])
+    await unblock_phones(services, number.phone_number_id, [phone for phone in users.values() if phone is not None])
     return _block_response(services, users, {}, "removed_users")
 
 
@@ -44,7 +45,7 @@ async def list_blocked(services: SimulatorServices, call: Call, number: Number) 
     """Return a number's block list."""
     return page(
         call,
-        services.blocks.blocked_phones(number.phone_number_id),
+        list(services.values(BLOCKS, number.phone_number_id)),
         lambda phone: phone,
         # No documented response has `input`; a client from the time of user ids reads it.
         lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": _whatsapp_id(services, phone)},
@@ -83,17 +84,17 @@ def _whatsapp_id(services: SimulatorServices, phone: str) -> str:
 
 
 def _block_response(
-    services: SimulatorServices, users: dict[str, str | None], failed: dict[str, BlockFailure], success_member: str
+    services: SimulatorServices, users: dict[str, str | None], failed: dict[str, tuple[int, str]], success_member: str
 ) -> dict[str, Any]:
     results: dict[str, list[dict[str, Any]]] = {success_member: []}
     for user, phone in users.items():
-        reason = BlockFailure(100, "This is no phone number.") if phone is None else failed.get(phone)
+        reason = (100, "This is no phone number.") if phone is None else failed.get(phone)
         view: dict[str, Any] = {"input": user, **_user_identifier(services, user, phone)}
         if reason is None:
             results[success_member].append(view)
         else:
-            details = {"details": reason.details}
-            error = {"message": "Failed to block the user", "code": reason.code, "error_data": details}
+            code, details = reason
+            error = {"message": "Failed to block the user", "code": code, "error_data": {"details": details}}
             results.setdefault("failed_users", []).append({**view, "errors": [error]})
     response: dict[str, Any] = {"messaging_product": "whatsapp", "block_users": results}
     if "failed_users" in results:

@@ -32,11 +32,12 @@ from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
-from waypost.simulator.outbox import status_json, status_recipient
+from waypost.simulator.numbers.blocks import is_blocked
+from waypost.simulator.outbox import number_value, status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_chat_number_ids, find_unread
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_unread
 from waypost.simulator.tables.updates import MESSAGE_UPDATE, OUTBOX, Update
 
 _NO_OPTIONS: Final = InboundOptions()
@@ -59,12 +60,10 @@ _SPAM_REPORTS: Final = StoredKind("spam_report", SpamReport)  # of a phone
 
 def read_chats(state: SimulatorServices, phone: str, numbers: Sequence[Number]) -> Callable[[Transaction], int]:
     """Read everything that has arrived from these numbers; the result is how many messages that was."""
-    handset, is_new = state.phones.find_or_create(phone)
+    handset = state.phones.find_or_create(phone)
     at_ms = state.clock.now_ms()
 
     def write(transaction: Transaction) -> int:
-        if is_new:
-            transaction.run(state.phones.add_statement(phone))
         transaction.wake_phone(phone)
         return sum(_read_chat(state, transaction, handset, number, at_ms) for number in numbers)
 
@@ -90,14 +89,9 @@ def _read_chat(
             transaction.run(OUTBOX.update({"due_ms": at_ms}, **due))
         elif sends_webhook and phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES:
             rest = status_json(status_recipient(phone), item.callback_data, contact=contact)
-            transaction.send(_build_update(state, number, at_ms, "read", item.wamid, rest))
+            transaction.send(Update(number.waba_id, at_ms, "read", number.phone_number_id, item.wamid, rest))
     transaction.follow(state.outbox.wake_events(number.waba_id).set)
     return len(unread)
-
-
-def _build_update(state: SimulatorServices, number: Number, at_ms: int, kind: str, subject: str, rest: str) -> Update:
-    update_id = state.outbox.next_id()
-    return Update(number.waba_id, at_ms, update_id, kind, number.phone_number_id, subject, rest)
 
 
 def tap(
@@ -196,17 +190,10 @@ async def change_number(state: SimulatorServices, phone: str, new_number: str) -
     handset = state.phones.find_or_default(phone)  # a user id derived from the number stays with the number
     notice = build_number_change(handset.name, phone, new_number)
     sends = [send_message(state, phone, number, notice) for number in await _chat_numbers(state, phone)]
+    moved = {name: getattr(handset, name) for name in ("name", "user_id", "username", "shows_number")}
     saves = (
         state.phones.set_members(phone, {"user_id": "", "username": "", "shows_number": True}),
-        state.phones.set_members(
-            new_number,
-            {
-                "name": handset.name,
-                "user_id": handset.user_id,
-                "username": handset.username,
-                "shows_number": handset.shows_number,
-            },
-        ),
+        state.phones.set_members(new_number, moved),
     )
 
     def write(transaction: Transaction) -> list[str]:
@@ -227,7 +214,7 @@ async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> 
 
     Source: the operator's page "Business-scoped user IDs".
     """
-    handset, _ = state.phones.find_or_create(phone)
+    handset = state.phones.find_or_create(phone)
     numbers, at_ms = await _chat_numbers(state, phone), state.clock.now_ms()
     seen = [state.phones.seen_by(handset, number.phone_number_id, at_ms) for number in numbers]
     sends = [
@@ -239,7 +226,14 @@ async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> 
     def write(transaction: Transaction) -> list[str]:
         wamids = [send(transaction) for send in sends]
         for number, owner in zip(numbers, seen, strict=True):
-            value = _user_id_value(number, owner, user_id, at_ms)
+            change = {
+                **({"wa_id": owner.whatsapp_id} if owner.shows_number else {}),
+                "detail": user_id_change_text(owner, user_id),
+                "user_id": {"previous": owner.user_id, "current": user_id},
+                "timestamp": str(at_ms // 1000),
+            }
+            contact = msgspec.structs.replace(owner, user_id=user_id).contact()
+            value = number_value(number, contact, "user_id_update", change)
             transaction.send(state.outbox.account_update(number.waba_id, at_ms, "user_id_update", value))
         transaction.run(saved)
         return wamids
@@ -249,23 +243,9 @@ async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> 
 
 async def _chat_numbers(state: SimulatorServices, phone: str) -> list[Number]:
     """Return the business numbers that the phone has a chat with."""
-    chats = await find_chat_number_ids(state.store, phone)
+    statement = "SELECT DISTINCT phone_number_id FROM messages WHERE phone=:phone"
+    chats = set(await state.store.column(statement, phone=phone))
     return [number for number in state.accounts.numbers.values() if number.phone_number_id in chats]
-
-
-def _user_id_value(number: Number, seen: SimulatedPhone, user_id: str, at_ms: int) -> dict[str, Any]:
-    change = {
-        **({"wa_id": seen.whatsapp_id} if seen.shows_number else {}),
-        "detail": user_id_change_text(seen, user_id),
-        "user_id": {"previous": seen.user_id, "current": user_id},
-        "timestamp": str(at_ms // 1000),
-    }
-    return {
-        "messaging_product": "whatsapp",
-        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
-        "contacts": [msgspec.structs.replace(seen, user_id=user_id).contact()],
-        "user_id_update": [change],
-    }
 
 
 def send_message(
@@ -288,7 +268,7 @@ def send_message(
 
     Source: facts 7.4, 7.5.
     """
-    handset, is_new = state.phones.find_or_create(phone)
+    handset = state.phones.find_or_create(phone)
     at_ms = state.clock.now_ms()
     seen = state.phones.seen_by(handset, number.phone_number_id, at_ms)
     wamid = received_wamid(state.ids, phone)
@@ -305,16 +285,14 @@ def send_message(
     }
     contacts = {"contacts": [seen.contact()]} if message.has_contact else {}
     rest = ascii_json({**contacts, "messages": [sent]})[1:-1]
-    is_blocked = group is None and state.blocks.is_blocked(number.phone_number_id, phone)
+    is_ignored = group is None and is_blocked(state, number.phone_number_id, phone)
     sender = {"from": phone, "from_name": handset.name} if group is not None else {}
     shown = encode_json({**message.rendered, **options.rendered_marks(), **members, **sender}).decode()
 
     def write(transaction: Transaction) -> str:
-        if is_new:
-            transaction.run(state.phones.add_statement(phone))
         if message.opens_window and group is None:
-            _read_chat(state, transaction, handset, number, at_ms, sends_webhook=not is_blocked)
-            if not is_blocked:
+            _read_chat(state, transaction, handset, number, at_ms, sends_webhook=not is_ignored)
+            if not is_ignored:
                 transaction.save(state.phones.windows, at_ms, phone, number.phone_number_id)
         stored = SimulatedMessage(
             position=state.delivery_signals.next_position(),
@@ -329,8 +307,8 @@ def send_message(
             context_id=options.context_id,
         )
         transaction.run(MESSAGES.insert(stored))
-        if not is_blocked and not _reacts_to_old(transaction, message, at_ms):
-            transaction.send(_build_update(state, number, at_ms, MESSAGE_UPDATE, wamid, rest))
+        if not is_ignored and not (message.type == "reaction" and _reacts_to_old(transaction, message, at_ms)):
+            transaction.send(Update(number.waba_id, at_ms, MESSAGE_UPDATE, number.phone_number_id, wamid, rest))
         transaction.wake_phone(phone)
         return wamid
 
@@ -342,8 +320,6 @@ def _reacts_to_old(transaction: Transaction, message: PhoneMessage, at_ms: int) 
 
     Source: the operator's page "Reaction messages".
     """
-    if message.type != "reaction":
-        return False
     message_id = object_of(message.rendered.get("reaction")).get("message_id")
     targets = MESSAGES.find_on(transaction.connection, wamid=message_id)
     return any(target.at_ms < at_ms - CHAT_MEMORY_MS for target in targets)
@@ -358,7 +334,7 @@ def set_marketing_preference(
     """
     saved = state.phones.change_list(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
     at_ms = state.clock.now_ms()
-    owner = state.phones.seen_by(state.phones.find_or_create(phone)[0], number.phone_number_id, at_ms)
+    owner = state.phones.seen_by(state.phones.find_or_create(phone), number.phone_number_id, at_ms)
     preference = {
         **owner.identity_members("wa_id", "user_id"),
         "detail": _PREFERENCE_DETAILS[wants],
@@ -366,12 +342,7 @@ def set_marketing_preference(
         "value": "resume" if wants else "stop",
         "timestamp": at_ms // 1000,
     }
-    value = {
-        "messaging_product": "whatsapp",
-        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
-        "contacts": [owner.contact()],
-        "user_preferences": [preference],
-    }
+    value = number_value(number, owner.contact(), "user_preferences", preference)
 
     def write(transaction: Transaction) -> None:
         transaction.run(saved)

@@ -1,11 +1,10 @@
 """Groups on phones: the messages that a participant sees, and reading them."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.simulator.groups.model import GroupParticipant, SimulatedGroup
-from waypost.simulator.handsets.inboxes import message_view
+from waypost.simulator.handsets.inboxes import message_view, wait_until
 from waypost.simulator.handsets.reachability import read_group_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.services import SimulatorServices
@@ -54,11 +53,11 @@ async def wait_for_group_messages(
     limit: int,
 ) -> list[dict[str, Any]]:
     """Return the messages once one is after `after`, or without it unread or new, or those when the time is over."""
-    phone = participant.phone
-    position = after or 0
-    known = {
-        view["wamid"] for view in await list_group_messages(state, group, participant, after=position, limit=limit)
-    }
+
+    async def read() -> list[dict[str, Any]]:
+        return await list_group_messages(state, group, participant, after=after or 0, limit=limit)
+
+    known = {view["wamid"] for view in await read()}
 
     def is_complete(shown: list[dict[str, Any]]) -> bool:
         if after is not None:
@@ -66,18 +65,7 @@ async def wait_for_group_messages(
         unread = ("to_phone", "delivered")
         return any(view["wamid"] not in known or (view["direction"], view["state"]) == unread for view in shown)
 
-    try:
-        async with asyncio.timeout(wait_ms / 1000):
-            while True:
-                wakeup = state.delivery_signals.wake_event(phone)
-                shown = await list_group_messages(state, group, participant, after=position, limit=limit)
-                if is_complete(shown):
-                    return shown
-                now_ms = state.clock.now_ms()
-                due_ms: int | None = await state.store.value(_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
-                await state.clock.wait(wakeup, until_ms=now_ms + 3_600_000 if due_ms is None else due_ms)
-    except TimeoutError:
-        return await list_group_messages(state, group, participant, after=position, limit=limit)
+    return await wait_until(state, participant.phone, wait_ms, read, is_complete, _NEXT_DELIVERY)
 
 
 def read_group(state: SimulatorServices, phone: str, group: SimulatedGroup) -> Callable[[Transaction], int]:
@@ -90,22 +78,10 @@ def read_group(state: SimulatorServices, phone: str, group: SimulatedGroup) -> C
             transaction.connection, _UNREAD, phone=phone, recipient=recipient, now_ms=now_ms
         )
         for delivery in unread:
-            read_group_delivery(state, transaction, handset, delivery, now_ms)
+            read_group_delivery(transaction, handset, delivery, now_ms)
         return len(unread)
 
     return write
-
-
-async def find_group_message(state: SimulatorServices, group: SimulatedGroup, wamid: str) -> SimulatedMessage | None:
-    """Return one message of a group; None if it has none with this id."""
-    recipient = GROUP_PREFIX + group.group_id
-    return next(iter(await MESSAGES.find(state.store, wamid=wamid, phone=recipient)), None)
-
-
-def wake_participants(state: SimulatorServices, group: SimulatedGroup) -> None:
-    """Wake those who wait for a message on the phone of a participant."""
-    for participant in group.participants:
-        state.delivery_signals.wake(participant.phone)
 
 
 def _view(message: SimulatedMessage, delivery: GroupDelivery | None, now_ms: int) -> dict[str, Any]:

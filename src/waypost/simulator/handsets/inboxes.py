@@ -1,32 +1,26 @@
 """Inboxes of phones: chats, its messages, and waiting for messages that are on their way."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+import sqlite3
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from waypost.base.clock import Clock
+from waypost.base.clock import HOUR_MS, Clock
 from waypost.simulator.messages.statuses import state_at
-from waypost.simulator.phones.phones import PHONE_KIND
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage, find_by_wamids
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
 
-_MAX_POSITION: Final = 2**62
-_SELECT_NEXT_DELIVERY: Final = (
+Shown = TypeVar("Shown")
+_NEXT_DELIVERY: Final = (
     "SELECT min(delivered_ms) FROM messages WHERE phone=:phone AND is_inbound=0 AND delivered_ms>:now_ms"
 )
 
 
 async def list_messages(
-    state: SimulatorServices,
-    phone: str,
-    *,
-    after: int,
-    limit: int,
-    before: int | None = None,
-    number_ids: Sequence[str] = (),
+    state: SimulatorServices, phone: str, *, after: int, limit: int, before: int = 2**62, number_ids: Sequence[str] = ()
 ) -> list[SimulatedMessage]:
     """Return the messages that the phone shows, received and sent, newest last.
 
@@ -45,7 +39,7 @@ async def list_messages(
         phone=phone,
         now_ms=state.clock.now_ms(),
         after=after,
-        before=_MAX_POSITION if before is None else before,
+        before=before,
         number_ids=msgspec.json.encode(number_ids).decode(),
         limit=limit,
     )
@@ -82,33 +76,42 @@ async def wait_for_messages(
     after: int = 0,
 ) -> list[SimulatedMessage]:
     """Return the inbox once it satisfies a condition, or its content when the time is over."""
+    return await wait_until(
+        state, phone, wait_ms, lambda: list_messages(state, phone, after=after, limit=100), is_complete, _NEXT_DELIVERY
+    )
+
+
+async def wait_until(
+    state: SimulatorServices,
+    phone: str,
+    wait_ms: int,
+    read: Callable[[], Awaitable[list[Shown]]],
+    is_complete: Callable[[list[Shown]], bool],
+    next_delivery: str,
+) -> list[Shown]:
+    """Return what a phone shows once it satisfies a condition, or when the time is over.
+
+    Args:
+        wait_ms: of real time.
+        next_delivery: the statement that returns when the next message arrives on the phone.
+    """
     try:
         async with asyncio.timeout(wait_ms / 1000):
             while True:
                 wakeup = state.delivery_signals.wake_event(phone)
-                messages = await list_messages(state, phone, after=after, limit=100)
-                if is_complete(messages):
-                    return messages
-                await state.clock.wait(wakeup, until_ms=await _next_delivery_ms(state, phone))
+                shown = await read()
+                if is_complete(shown):
+                    return shown
+                now_ms = state.clock.now_ms()
+                due_ms: int | None = await state.store.value(next_delivery, phone=phone, now_ms=now_ms)
+                await state.clock.wait(wakeup, until_ms=now_ms + HOUR_MS if due_ms is None else due_ms)
     except TimeoutError:
-        return await list_messages(state, phone, after=after, limit=100)
+        return await read()
 
 
 async def find_message(state: SimulatorServices, phone: str, wamid: str) -> SimulatedMessage | None:
     """Return one message of the phone, delivered or not; None if there is none."""
     return next(iter(await MESSAGES.find(state.store, wamid=wamid, phone=phone)), None)
-
-
-async def find_named(state: SimulatorServices, phone: str, message_id: str) -> list[SimulatedMessage]:
-    """Return the messages of the phone with this wamid or with this id of their sender, delivered or not."""
-    condition = f"phone=:phone AND {IS_NAMED} ORDER BY position"
-    return await MESSAGES.rows(state.store, condition, phone=phone, message_id=message_id)
-
-
-async def _next_delivery_ms(state: SimulatorServices, phone: str) -> int:
-    now_ms = state.clock.now_ms()
-    due_ms: int | None = await state.store.value(_SELECT_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
-    return now_ms + 3_600_000 if due_ms is None else due_ms
 
 
 def any_unread(clock: Clock) -> Callable[[list[SimulatedMessage]], bool]:
@@ -174,8 +177,8 @@ SELECT phone FROM (
     ) AS newest FROM json_each(:phones) AS named
 ) WHERE newest IS NOT NULL ORDER BY newest DESC LIMIT :limit
 """
-_SELECT_PHONES_WITHOUT_CHATS: Final = """
-SELECT key FROM state WHERE kind=:kind AND owner='' AND key>:after
+PHONES_WITHOUT_CHATS: Final = """
+SELECT key FROM state WHERE kind='phone' AND owner='' AND key>:after
 AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.phone=state.key) ORDER BY key LIMIT :limit
 """
 
@@ -189,40 +192,34 @@ class SimulatedChat:
     unread: int  # number of unread messages from the business, among the messages searched
 
 
-class _ChatRow(NamedTuple):
-    phone_number_id: str
-    position: int
-    unread: int
-
-
 async def list_chats(state: SimulatorServices, phone: str) -> list[SimulatedChat]:
     """Return the chats of a phone among its newest messages, newest first."""
-    rows = await state.store.rows(
-        _ChatRow, _SELECT_CHATS, phone=phone, now_ms=state.clock.now_ms(), limit=_MAX_SCANNED_OF_PHONE
-    )
-    messages = {row.position: await MESSAGES.find(state.store, position=row.position) for row in rows}
-    return [
-        SimulatedChat(row.phone_number_id, message, row.unread) for row in rows for message in messages[row.position]
-    ]
+    values = {"phone": phone, "now_ms": state.clock.now_ms(), "limit": _MAX_SCANNED_OF_PHONE}
+
+    def read(connection: sqlite3.Connection) -> list[SimulatedChat]:
+        return [
+            SimulatedChat(number_id, message, unread)
+            for number_id, position, unread in connection.execute(_SELECT_CHATS, values).fetchall()
+            for message in MESSAGES.find_on(connection, position=position)
+        ]
+
+    return await state.store.read(read)
 
 
-async def list_active_phones(state: SimulatorServices, number_ids: Sequence[str], *, limit: int) -> list[str]:
-    """Return the phones that have a chat with one of these numbers, the most recently active first."""
-    number_ids_json = msgspec.json.encode(number_ids).decode()
-    return await state.store.column(
-        _SELECT_ACTIVE_PHONES, number_ids=number_ids_json, newest=_MAX_SCANNED_MESSAGES, limit=limit
-    )
-
-
-async def list_active_among(
-    state: SimulatorServices, phones: Collection[str], number_ids: Sequence[str], *, limit: int
+async def list_active_phones(
+    state: SimulatorServices, number_ids: Sequence[str], *, limit: int, among: Collection[str] | None = None
 ) -> list[str]:
-    """Return those of these phones that have a chat with one of these numbers, the most recently active first."""
-    phones_json = msgspec.json.encode(sorted(phones)).decode()
-    number_ids_json = msgspec.json.encode(number_ids).decode()
-    return await state.store.column(_SELECT_ACTIVE_AMONG, phones=phones_json, number_ids=number_ids_json, limit=limit)
+    """Return the phones that have a chat with one of these numbers, the most recently active first.
 
-
-async def list_phones_without_chats(state: SimulatorServices, *, after: str, limit: int) -> list[str]:
-    """Return the phones that were named and have no chat."""
-    return await state.store.column(_SELECT_PHONES_WITHOUT_CHATS, kind=PHONE_KIND, after=after, limit=limit)
+    Args:
+        limit: how many at most.
+        among: only these phones; None: all.
+    """
+    statement = _SELECT_ACTIVE_PHONES if among is None else _SELECT_ACTIVE_AMONG
+    return await state.store.column(
+        statement,
+        number_ids=msgspec.json.encode(number_ids).decode(),
+        newest=_MAX_SCANNED_MESSAGES,
+        phones=msgspec.json.encode(sorted(among or ())).decode(),
+        limit=limit,
+    )

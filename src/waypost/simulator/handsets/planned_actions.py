@@ -5,6 +5,7 @@ An action and the deletion of its row are one transaction: after a crash nothing
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.handsets.actions import report_spam, send_message, set_marketing_preference
 from waypost.simulator.handsets.phone_messages import (
     InboundOptions,
-    PhoneMessage,
     build_message,
     build_response,
     build_tap,
@@ -26,13 +26,7 @@ from waypost.simulator.handsets.reachability import block, go_offline, go_online
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.store import STORE_FAILURES
-from waypost.simulator.tables.phone_plans import (
-    PLANNED_ACTIONS,
-    PlannedAction,
-    count_done_step,
-    find_due_actions,
-    next_action_ms,
-)
+from waypost.simulator.tables.phone_plans import COUNT_DONE_STEP, PLANNED_ACTIONS, PlannedAction, next_action_ms
 
 _SIMULATOR_LOG = log("simulator")
 _MAX_IDLE_MS: Final = 3_600_000
@@ -47,17 +41,15 @@ def start_planned_actions(state: SimulatorServices) -> None:
         wakeup.clear()
         return await _run_due(state)
 
-    async def wait(until_ms: int | None) -> None:
-        if until_ms is not None:
-            await state.clock.wait(wakeup, until_ms=until_ms)
-
-    state.start_loop(Loop("planned actions", run_batch, wait, log=_SIMULATOR_LOG), lambda: next_action_ms(state.store))
+    loop = Loop("planned actions", run_batch, partial(state.wait, wakeup), log=_SIMULATOR_LOG)
+    state.start_loop(loop, lambda: next_action_ms(state.store))
 
 
 async def _run_due(state: SimulatorServices) -> int | None:
     """Run one batch; return until when nothing is due, or None if there may be more."""
     now_ms = state.clock.now_ms()
-    actions = await find_due_actions(state.store, now_ms, _BATCH_SIZE)
+    due = "due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
+    actions = await PLANNED_ACTIONS.rows(state.store, due, now_ms=now_ms, limit=_BATCH_SIZE)
     if not actions:
         due_ms = await next_action_ms(state.store)
         return now_ms + _MAX_IDLE_MS if due_ms is None else due_ms
@@ -88,7 +80,7 @@ async def _run_action(state: SimulatorServices, planned: PlannedAction) -> None:
         act(transaction)
         transaction.run(drop)
         if name != "return":
-            transaction.run(count_done_step(planned.owner, planned.step))
+            transaction.run((COUNT_DONE_STEP, (planned.owner, planned.step)))
         if name == "offline" and action["for_ms"] is not None:  # else only a request brings it back
             due_ms = state.clock.now_ms() + action["for_ms"]
             back = replace(planned, due_ms=due_ms, after_ms=action["for_ms"], act='{"do":"return"}')
@@ -101,12 +93,8 @@ def _prepare(
     state: SimulatorServices, planned: PlannedAction, number: Number, action: dict[str, Any]
 ) -> Callable[[Transaction], Any]:
     """Return the function that carries out an action in a transaction."""
-    phone, name = planned.phone, action["do"]
-    message = _build_action_message(planned, action)
-    if message is not None:
-        options = InboundOptions(context_id=None if name == "react" else planned.wamid)
-        return send_message(state, phone, number, message, options)
-    match name:
+    phone, options, message = planned.phone, InboundOptions(context_id=planned.wamid), None
+    match action["do"]:
         case "block":
             return block(state, phone, number, blocks=True)
         case "report":
@@ -117,20 +105,17 @@ def _prepare(
             return go_offline(state, phone)
         case "return":
             return go_online(state, phone)
-        case name:
-            raise ValueError(f"unknown action {name!r}")
-
-
-def _build_action_message(planned: PlannedAction, action: dict[str, Any]) -> PhoneMessage | None:
-    """Return the message that an action sends; None if it sends none."""
-    match action["do"]:
         case "tap":
-            return build_tap(action["button"])
+            message = build_tap(action["button"])
         case "respond":
-            return build_response(action["button"], action["response"])
+            message = build_response(action["button"], action["response"])
         case "reply":
-            return build_text_message(action["text"])
+            message = build_text_message(action["text"])
         case "react":
-            return build_message("reaction", {"message_id": planned.wamid, "emoji": action["text"]})
+            options = InboundOptions()
+            message = build_message("reaction", {"message_id": planned.wamid, "emoji": action["text"]})
         case _:
-            return None
+            pass
+    if message is None:
+        raise ValueError(f"unknown action {action['do']!r}")
+    return send_message(state, phone, number, message, options)

@@ -28,7 +28,6 @@ from waypost.simulator.tables.phone_plans import (
     WAITING_MESSAGES,
     WaitingMessage,
     build_waiting_message,
-    postpone_actions,
     resume_actions,
 )
 from waypost.simulator.tables.updates import OUTBOX, Update, delete_delivery_statuses
@@ -73,7 +72,8 @@ def go_offline(state: SimulatorServices, phone: str) -> Callable[[Transaction], 
             _defer_message(state, transaction, row, now_ms)
         for delivery in find_scheduled_group_deliveries(transaction.connection, phone, now_ms):
             _withhold_group_delivery(transaction, delivery, now_ms)
-        transaction.run(postpone_actions(phone))
+        waits = "UPDATE planned_acts SET due_ms=NULL WHERE phone=:phone AND json_extract(act, '$.do')<>'return'"
+        transaction.run((waits, {"phone": phone}))
 
     return write
 
@@ -93,7 +93,7 @@ def go_online(state: SimulatorServices, phone: str) -> Callable[[Transaction], N
         for waiting in WAITING_MESSAGES.find_on(transaction.connection, phone=phone):
             _deliver_waiting(state, transaction, handset, waiting, at_ms)
         for delivery in find_waiting_group_deliveries(transaction.connection, phone):
-            _deliver_withheld(state, transaction, handset, delivery, at_ms)
+            _deliver_withheld(transaction, handset, delivery, at_ms)
         transaction.run(WAITING_MESSAGES.delete(phone=phone), resume_actions(phone, at_ms))
 
     return write
@@ -159,12 +159,12 @@ def _deliver_waiting(
     is_read = read_ms is not None and phone.sends_read_receipts
     skips_delivered = bool(waiting.is_delivered) or (is_read and phone.has_chat_open)
     if not skips_delivered:
-        _send_status(state, transaction, waiting, "delivered", at_ms, waiting.rest)
+        _send_status(transaction, waiting, "delivered", at_ms, waiting.rest)
     if read_ms is not None and is_read and waiting.rest:
         contact = phone if state.settings.value.statuses_contacts else None
         unpriced = status_json(status_recipient(phone), waiting.callback_data, contact=contact)
         is_first = skips_delivered and not waiting.is_delivered  # it has the price
-        _send_status(state, transaction, waiting, "read", read_ms, waiting.rest if is_first else unpriced)
+        _send_status(transaction, waiting, "read", read_ms, waiting.rest if is_first else unpriced)
 
 
 def _cancel_statuses(
@@ -198,9 +198,7 @@ def _cancel_group_status(transaction: Transaction, delivery: GroupDelivery, kind
     transaction.run(OUTBOX.delete(**key, kind=kind, rest=rest))
 
 
-def _deliver_withheld(
-    state: SimulatorServices, transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int
-) -> None:
+def _deliver_withheld(transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int) -> None:
     """Deliver one message to a group on a phone that is online again, unless its lifetime is over."""
     key = {"phone": delivery.phone, "position": delivery.position}
     if delivery.delivered_ms is None and delivery.at_ms + lifetime_ms(None) <= at_ms:
@@ -211,31 +209,23 @@ def _deliver_withheld(
     changes: dict[str, int | None] = {"read_ms": read_ms}
     if delivery.delivered_ms is None:
         changes["delivered_ms"] = at_ms
-        _send_status(state, transaction, delivery, "delivered", at_ms, delivery.delivered_rest)
+        _send_status(transaction, delivery, "delivered", at_ms, delivery.delivered_rest)
     if read_ms is not None and phone.sends_read_receipts:
-        _send_status(state, transaction, delivery, "read", read_ms, delivery.read_rest)
+        _send_status(transaction, delivery, "read", read_ms, delivery.read_rest)
     transaction.run(GROUP_DELIVERIES.update(changes, **key))
 
 
-def read_group_delivery(
-    state: SimulatorServices, transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int
-) -> None:
+def read_group_delivery(transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int) -> None:
     """Mark one delivered message to a group as read, now instead of later."""
     _cancel_group_read(transaction, delivery, at_ms)
     if phone.sends_read_receipts:
-        _send_status(state, transaction, delivery, "read", at_ms, delivery.read_rest)
+        _send_status(transaction, delivery, "read", at_ms, delivery.read_rest)
     transaction.run(GROUP_DELIVERIES.update({"read_ms": at_ms}, phone=delivery.phone, position=delivery.position))
 
 
 def _send_status(
-    state: SimulatorServices,
-    transaction: Transaction,
-    delivery: WaitingMessage | GroupDelivery,
-    kind: str,
-    due_ms: int,
-    rest: str,
+    transaction: Transaction, delivery: WaitingMessage | GroupDelivery, kind: str, due_ms: int, rest: str
 ) -> None:
     """Queue a status; without a text no app gets it."""
     if rest:
-        number_id, update_id = delivery.phone_number_id, state.outbox.next_id()
-        transaction.send(Update(delivery.waba_id, due_ms, update_id, kind, number_id, delivery.wamid, rest))
+        transaction.send(Update(delivery.waba_id, due_ms, kind, delivery.phone_number_id, delivery.wamid, rest))

@@ -9,7 +9,7 @@ import msgspec
 
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.messages import SimulatedMessage, find_taps, find_template_messages
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_template_messages
 from waypost.simulator.templates.template import SimulatedTemplate
 
 DAY_S: Final = 24 * 3600
@@ -58,8 +58,10 @@ async def count_data_points(
     days = range(first_s, last_s + 1, DAY_S)
     until_s = days[-1] + DAY_S
     rows = await find_template_messages(state.store, first_s * 1000, until_s * 1000, with_content=bool(mark))
+    is_tap = "is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=:from_ms"
+    taps = await MESSAGES.rows(state.store, is_tap, excluded_columns=("body",), from_ms=first_s * 1000)
     rows = [row for row in rows if not mark or row.content.get(mark)]
-    counts = _count_messages(state, rows, await find_taps(state.store, first_s * 1000))
+    counts = _count_messages(state, rows, taps)
     return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
 

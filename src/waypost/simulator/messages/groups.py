@@ -50,8 +50,7 @@ async def write_group_message(
     recipient = {"recipient_id": group.group_id, "recipient_type": "group"}
 
     def status(kind: str, due_ms: int, rest: str) -> Update:
-        update_id = state.outbox.next_id()
-        return Update(number.waba_id, due_ms, update_id, kind, number.phone_number_id, message.wamid, rest)
+        return Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, rest)
 
     def write(transaction: Transaction) -> None:
         if fail_code is not None:

@@ -166,14 +166,14 @@ def _release_or_drop(
         transaction.run(
             MESSAGES.update(asdict(failure), position=message.position), PLANNED_ACTIONS.delete(wamid=message.wamid)
         )
-        transaction.send(*_shift_updates(state, held.dropped, delay_ms))
+        transaction.send(*_shift_updates(held.dropped, delay_ms))
         return
     if state.phones.find_or_default(message.phone).is_offline:
         rest = held.updates[0].rest if held.updates else ""
         until_ms = now_ms + held.lifetime_ms
         waiting = build_waiting_message(message, held.waba_id, until_ms, held.read_after_ms, rest)
         transaction.run(WAITING_MESSAGES.insert(waiting))
-        transaction.send(*_shift_updates(state, held.updates[:1], delay_ms))
+        transaction.send(*_shift_updates(held.updates[:1], delay_ms))
         return
     planned, updates = held.delivery_plan, held.updates
     if held.is_awaited:  # its phone is online again
@@ -185,8 +185,8 @@ def _release_or_drop(
         MESSAGES.update(asdict(shifted), position=message.position),
         resume_message_actions(message.wamid, shifted.delivered_ms),
     )
-    transaction.send(*_shift_updates(state, updates, delay_ms))
+    transaction.send(*_shift_updates(updates, delay_ms))
 
 
-def _shift_updates(state: SimulatorServices, updates: Sequence[Update], by_ms: int) -> list[Update]:
-    return [replace(update, due_ms=update.due_ms + by_ms, id=state.outbox.next_id()) for update in updates]
+def _shift_updates(updates: Sequence[Update], by_ms: int) -> list[Update]:
+    return [replace(update, due_ms=update.due_ms + by_ms) for update in updates]

@@ -13,6 +13,7 @@ from waypost.simulator.messages.marketing import MARKETING_MARK, check_marketing
 from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends import RenderedMessage, render_template
+from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.phones.phones import recipient_digits
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate
@@ -88,7 +89,7 @@ def check_recipient(state: SimulatorServices, number: Number, checked: CheckedMe
     phone = checked.phone
     if phone == number.phone_number:
         raise message_error(131021, "Recipient phone number is the sender's own")
-    if state.blocks.is_blocked(number.phone_number_id, phone):
+    if is_blocked(state, number.phone_number_id, phone):
         raise message_error(130403, "The business has blocked this user")
     is_open = state.phones.window_is_open(number.phone_number_id, phone, state.clock.now_ms())
     needs_window = checked.template is None and not checked.direct.category

@@ -35,10 +35,10 @@ from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.phone_plans import (
+    COUNT_PLANNED_STEP,
     PLANNED_ACTIONS,
     WAITING_MESSAGES,
     build_waiting_message,
-    count_planned_step,
 )
 from waypost.simulator.tables.updates import Update
 
@@ -124,9 +124,7 @@ async def _write_message(
     Nothing is awaited between the plan and the write: a later change of the phone finds the message in the file.
     """
     template, rendered = checked.template, checked.rendered
-    phone, is_new = state.phones.find_or_create(message.phone)
-    if is_new:
-        notes.append(state.phones.add_statement(message.phone))
+    phone = state.phones.find_or_create(message.phone)
     decision = decide_delivery(
         state,
         number,
@@ -200,7 +198,7 @@ def _insert_message(
     transaction.run(
         *notes,
         *map(PLANNED_ACTIONS.insert, plan.actions),
-        *(count_planned_step(owner, step, 1) for owner, step in plan.counted_steps),
+        *((COUNT_PLANNED_STEP, counted) for counted in plan.counted_steps),
         *plan.use_statements,
     )
 
@@ -225,7 +223,7 @@ async def _find_in_chat(
 
 def _build_contact(state: SimulatorServices, number: Number, request: dict[str, Any], phone: str) -> dict[str, Any]:
     """Return the recipient as a contact for the response. Source: facts 4.3, 7.5."""
-    handset, _ = state.phones.find_or_create(phone)
+    handset = state.phones.find_or_create(phone)
     if request.get("to"):
         user = {"user_id": handset.user_id} if handset.user_id else {}
         return {"input": request["to"], "wa_id": handset.whatsapp_id, **user}

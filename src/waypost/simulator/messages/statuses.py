@@ -75,8 +75,7 @@ def plan_updates(state: SimulatorServices, context: StatusContext, delivery_plan
     settings, message, phone = state.settings.value, context.message, context.phone
 
     def status(kind: str, due_ms: int, rest: str) -> Update:
-        update_id = state.outbox.next_id()
-        return Update(context.waba_id, due_ms, update_id, kind, message.phone_number_id, message.wamid, rest)
+        return Update(context.waba_id, due_ms, kind, message.phone_number_id, message.wamid, rest)
 
     def status_text(phone: SimulatedPhone, members: dict[str, Any]) -> str:
         contact = phone if settings.statuses_contacts else None

@@ -179,8 +179,8 @@ def _save(
         {"type": "payment", "payment": details},
         contact=phone if state.settings.value.statuses_contacts else None,
     )
-    at_ms, update_id = state.clock.now_ms(), state.outbox.next_id()
-    transaction.send(Update(number.waba_id, at_ms, update_id, status, number.phone_number_id, order.wamid, rest))
+    at_ms = state.clock.now_ms()
+    transaction.send(Update(number.waba_id, at_ms, status, number.phone_number_id, order.wamid, rest))
     transaction.wake_phone(order.phone)
 
 

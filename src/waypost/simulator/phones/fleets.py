@@ -1,18 +1,15 @@
 """Fleets: many phones stored as one row: their numbers, their behaviour, and the outcomes of their messages."""
 
-import asyncio
 from bisect import bisect_right
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.keyed_store import CachedKeyedValues, StoredKind
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.script_steps import Script, ScriptStep, read_steps
-from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables import messages, phone_plans
+from waypost.simulator.store import Store
 
 MAX_FLEET_PHONES: Final = 1_000_000
 
@@ -55,40 +52,22 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
         return str(self.first), str(self.last_number)
 
 
+FLEETS: Final = StoredKind("fleet", Fleet)
+
+
 class Fleets:
-    """Every fleet; in memory, and written through to the file."""
+    """Every fleet, also in the order of their numbers."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
         self._first_numbers: list[int] = []
         self._by_number: list[Fleet] = []
-        self._fleets = CachedKeyedValues(store, "fleet", Fleet)
-        self.by_name = self._fleets.all
-        self.lock = asyncio.Lock()
-        """Taken while fleets are checked and changed."""
+        self.by_name = CachedKeyedValues(store, FLEETS.name, Fleet).all
         store.register_reset(self.sort)
 
     def sort(self) -> None:
-        """Rebuild the list of fleets sorted by number."""
+        """Rebuild the list of fleets sorted by number, because one was added or deleted."""
         self._by_number = sorted(self.by_name.values(), key=lambda fleet: fleet.first)
         self._first_numbers = [fleet.first for fleet in self._by_number]
-
-    async def make(self, fleet: Fleet, extra_statements: Sequence[Statement]) -> None:
-        """Store a new fleet, in one transaction with further statements."""
-        self._fleets.put(fleet, fleet.name)  # first in memory: messages accepted from now on are for its phones
-        self.sort()
-        try:
-            await self._store.run([self._fleets.save_statement(fleet, fleet.name), *extra_statements])
-        except BaseException:
-            self._fleets.pop(fleet.name)
-            self.sort()
-            raise
-
-    async def delete(self, fleet: Fleet, extra_statements: Sequence[Statement]) -> None:
-        """Delete a fleet, in one transaction with further statements; its messages stay."""
-        self._fleets.pop(fleet.name)  # first in memory: messages accepted from now on are for ordinary phones
-        self.sort()
-        await self._store.run([*extra_statements, self._fleets.delete_statement(fleet.name)])
 
     def find_fleet(self, phone: str) -> Fleet | None:
         """Return the fleet of a phone; None if it belongs to none."""
@@ -100,13 +79,6 @@ class Fleets:
             return None
         fleet = self._by_number[index]
         return fleet if number <= fleet.last_number else None
-
-    def find_overlapping(self, fleet: Fleet) -> Fleet | None:
-        """Return a fleet that has some of the same numbers; None if there is none."""
-        for other in self._by_number:
-            if other.first <= fleet.last_number and fleet.first <= other.last_number:
-                return other
-        return None
 
     def fleet_phone(self, phone: str) -> SimulatedPhone | None:
         """Return a fleet's phone in its initial state; None if the phone belongs to no fleet."""
@@ -121,12 +93,3 @@ class Fleets:
         if fleet is None or fleet.window_number_id != phone_number_id:
             return None
         return fleet.made_ms
-
-    async def count_outcomes(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
-        """Count the messages to a fleet's phones by outcome, and those the phones sent by type."""
-        waiting = await phone_plans.count_waiting(self._store, *fleet.range)
-        return await messages.count_outcomes(self._store, *fleet.range, now_ms) | {"waiting": waiting}
-
-    async def count_failures(self, fleet: Fleet, now_ms: int) -> dict[str, int]:
-        """Return how many messages failed, by error code."""
-        return await messages.count_failures(self._store, *fleet.range, now_ms)

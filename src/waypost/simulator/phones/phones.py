@@ -1,14 +1,12 @@
 """Phones: every number becomes one when it is first messaged or named; block lists, and messages that fail."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.clock import DAY_MS, Clock
-from waypost.simulator.accounts.accounts import Accounts
+from waypost.base.clock import DAY_MS
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.phone import SimulatedPhone, decode_user_id, encode_user_id
@@ -41,19 +39,16 @@ class Phones:
         known = self._by_wa_id.get(digits)
         return digits if known is None else known.phone
 
-    def find_or_create(self, phone: str) -> tuple[SimulatedPhone, bool]:
-        """Return a number's phone as businesses see it, and whether it is new: then the caller must store it.
+    def find_or_create(self, phone: str) -> SimulatedPhone:
+        """Return a number's phone as businesses see it; a new one is on disk before what the caller writes next.
 
-        A number that no country has gets no phone: the result is neither kept nor new.
+        A number that no country has gets no phone: the result is not kept.
         """
-        known = self.by_digits.get(phone) or self._fleets.fleet_phone(phone)
-        if known is None and not is_phone_number(phone):
-            return self.find_or_default(phone), False
-        if known is not None:
-            return self.fill_user_id(known), False
-        new = SimulatedPhone(phone, f"Phone {phone[-4:]}")
-        self.put(new)
-        return self.fill_user_id(new), True
+        known = self.find_or_default(phone)
+        if phone not in self.by_digits and self._fleets.find_fleet(phone) is None and is_phone_number(phone):
+            self.put(known)
+            self._store.write_soon([self._phones.add_statement(known, phone)])
+        return self.fill_user_id(known)
 
     def find_or_default(self, phone: str) -> SimulatedPhone:
         """Return the stored phone, or the phone as it would be created; creates none."""
@@ -133,14 +128,15 @@ class Phones:
         made_ms = self._fleets.window_opened_ms(phone_number_id, phone)
         return made_ms is not None and made_ms > since_ms
 
-    def clear_fleet(self, fleet: Fleet) -> None:
-        """Delete the changes of a fleet's phones from memory."""
-        for collection in (self._phones, self.windows):
-            collection.pop_range(*fleet.range)
+    def reset_fleet(self, fleet: Fleet) -> tuple[list[Statement], Callable[[], None]]:
+        """Return the statements that delete the changes of a fleet's phones, and the function that does so in memory."""
+        collections = (self._phones, self.windows)
 
-    def clear_fleet_statements(self, fleet: Fleet) -> list[Statement]:
-        """Return the statements that delete the changes of a fleet's phones from the file."""
-        return [collection.delete_range_statement(*fleet.range) for collection in (self._phones, self.windows)]
+        def clear() -> None:
+            for collection in collections:
+                collection.pop_range(*fleet.range)
+
+        return [collection.delete_range_statement(*fleet.range) for collection in collections], clear
 
     def put(self, phone: SimulatedPhone) -> None:
         """Set a phone in memory; the caller must store it."""
@@ -149,10 +145,6 @@ class Phones:
     def save_statement(self, phone: SimulatedPhone) -> Statement:
         """Return the statement that stores a phone."""
         return self._phones.save_statement(phone, phone.phone)
-
-    def add_statement(self, phone: str) -> Statement:
-        """Return the statement that stores a new phone."""
-        return self._phones.add_statement(self.find_or_default(phone), phone)
 
 
 @lru_cache(maxsize=16_384)
@@ -182,67 +174,3 @@ def recipient_digits(text: object) -> str | None:
         return text
     digits = text.translate(_PUNCTUATION)
     return digits if 8 <= len(digits) <= 15 and digits.isascii() and digits.isdigit() else None
-
-
-MAX_BLOCKED_USERS: Final = 64_000  # Source: the operator's page "Block users"
-
-
-@dataclass(frozen=True)
-class BlockFailure:
-    """The reason why a phone could not be blocked: an error code and its details."""
-
-    code: int
-    details: str
-
-
-class BlockLists:
-    """The block list of every number; in memory, and written through to the file."""
-
-    def __init__(self, store: Store, clock: Clock, accounts: Accounts, phones: Phones) -> None:
-        self._store = store
-        self._clock = clock
-        self._accounts = accounts
-        self._phones = phones
-        self._blocked_ms = CachedKeyedValues(store, "block", int)  # of a business number, by phone
-
-    def is_blocked(self, phone_number_id: str, phone: str) -> bool:
-        """True if a number has blocked a phone: then neither receives messages from the other."""
-        return phone in self._blocked_ms.values_of(phone_number_id)
-
-    def blocked_phones(self, phone_number_id: str) -> list[str]:
-        """Return the phones that a number has blocked."""
-        return list(self._blocked_ms.values_of(phone_number_id))
-
-    async def add(self, phone_number_id: str, phones: list[str]) -> dict[str, BlockFailure]:
-        """Block phones; return those that could not be blocked, each with its reason.
-
-        Source: the operator's page "Block users": only users who wrote in the last 24 hours.
-        """
-        now_ms = self._clock.now_ms()
-        failed = {
-            phone: failure
-            for phone in phones
-            if (failure := self._find_failure(phone_number_id, phone, now_ms)) is not None
-        }
-        blocked = [phone for phone in phones if phone not in failed]
-        await self._store.run([self._blocked_ms.save_statement(now_ms, phone, phone_number_id) for phone in blocked])
-        for phone in blocked:
-            self._blocked_ms.put(now_ms, phone, phone_number_id)
-        return failed
-
-    async def remove(self, phone_number_id: str, phones: list[str]) -> None:
-        """Unblock phones; those that are not blocked are ignored."""
-        await self._store.run([self._blocked_ms.delete_statement(phone, phone_number_id) for phone in phones])
-        for phone in phones:
-            self._blocked_ms.pop(phone, phone_number_id)
-
-    def _find_failure(self, phone_number_id: str, phone: str, now_ms: int) -> BlockFailure | None:
-        if self.is_blocked(phone_number_id, phone):
-            return None
-        if phone in self._accounts.numbers_by_digits:
-            return BlockFailure(139100, "Another WhatsApp Business account cannot be blocked.")
-        if not self._phones.window_is_open(phone_number_id, phone, now_ms):
-            return BlockFailure(131047, "Only users who have messaged in the last 24 hours can be blocked.")
-        if len(self._blocked_ms.values_of(phone_number_id)) >= MAX_BLOCKED_USERS:
-            return BlockFailure(139101, f"A block list has at most {MAX_BLOCKED_USERS} users.")
-        return None

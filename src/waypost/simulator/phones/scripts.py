@@ -1,6 +1,6 @@
 """Every script, and the rows that store their decisions (decision 0036)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -154,14 +154,18 @@ class Scripts:
             views.append(view if step.do in _UNPLANNED else view | {"done": count.done})
         return views
 
-    def reset_fleet(self, fleet: Fleet, *, steps: int) -> list[Statement]:
-        """Reset the phones of a fleet; return the statements that delete their counts and plans."""
-        self._uses.pop_owner(fleet.owner)
-        self._uses.pop_range(*fleet.range)
+    def reset_fleet(self, fleet: Fleet, *, steps: int) -> tuple[list[Statement], Callable[[], None]]:
+        """Return the statements that delete a fleet's counts and plans, and the function that does so in memory."""
+
+        def clear() -> None:
+            self._uses.pop_owner(fleet.owner)
+            self._uses.pop_range(*fleet.range)
+
         return [
-            *delete_range(*fleet.range), *self._reset_statements(fleet.owner, steps),
+            *delete_range(*fleet.range),
+            *self._reset_statements(fleet.owner, steps),
             self._uses.delete_range_statement(*fleet.range),
-        ]  # fmt: skip
+        ], clear
 
     def _reset_statements(self, owner: str, steps: int) -> list[Statement]:
         """Return the statements that delete a script's plans and counts, and start the counts of its steps."""

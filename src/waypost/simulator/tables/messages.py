@@ -2,7 +2,7 @@
 
 import sqlite3
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -102,11 +102,6 @@ MESSAGES: Final = Table(
 )  # fmt: skip
 
 
-class _CountByName(NamedTuple):
-    name: str | int
-    times: int
-
-
 def set_status(wamid: str, status: str, at_ms: int, code: int) -> list[Statement]:
     """Return the statements that apply a reported status to its message."""
     if status not in _STATUS_ASSIGNMENTS:
@@ -151,49 +146,28 @@ def find_scheduled(connection: sqlite3.Connection, phone: str, now_ms: int) -> l
     return MESSAGES.select(connection, condition, excluded_columns=("body",), phone=phone, now_ms=now_ms)
 
 
-async def find_chat_number_ids(store: Store, phone: str) -> set[str]:
-    """Return the ids of the business numbers that a phone has a chat with."""
-    return set(await store.column("SELECT DISTINCT phone_number_id FROM messages WHERE phone=:phone", phone=phone))
-
-
 async def count_received(store: Store, first: str, last: str) -> dict[str, int]:
     """Return how many messages were sent to each phone of a range."""
-    statement = (
-        f"SELECT phone AS name, count(*) AS times FROM messages WHERE is_inbound=0 AND {PHONE_RANGE} GROUP BY phone"
-    )
-    return {str(row.name): row.times for row in await store.rows(_CountByName, statement, first=first, last=last)}
+    condition = f"is_inbound=0 AND {PHONE_RANGE}"
+    return await _count_by(store, "phone", condition, first=first, last=last)
+
+
+async def count_failures(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
+    """Return how many messages to a range of phones failed, by error code."""
+    condition = f"{PHONE_RANGE} AND failed_ms<=:now_ms"
+    return await _count_by(store, "failed_code", condition, first=first, last=last, now_ms=now_ms)
+
+
+async def _count_by(store: Store, column: str, condition: str, **values: Any) -> dict[str, int]:
+    statement = f"SELECT {column}, count(*) FROM messages WHERE {condition} GROUP BY {column}"
+    rows = await store.read(lambda connection: connection.execute(statement, values).fetchall())
+    return {str(value): count for value, count in rows}
 
 
 async def count_outcomes(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
     """Count the messages to a range of phones by outcome, and the messages from them by type."""
     [counts] = await store.rows(dict[str, int], _COUNT_OUTCOMES, first=first, last=last, now_ms=now_ms)
     return counts
-
-
-async def count_failures(store: Store, first: str, last: str, now_ms: int) -> dict[str, int]:
-    """Return how many messages to a range of phones failed, by error code."""
-    statement = (
-        f"SELECT failed_code AS name, count(*) AS times FROM messages WHERE {PHONE_RANGE} AND failed_ms<=:now_ms "
-        "GROUP BY failed_code"
-    )
-    rows = await store.rows(_CountByName, statement, first=first, last=last, now_ms=now_ms)
-    return {str(row.name): row.times for row in rows}
-
-
-async def find_deliveries(
-    store: Store, *, after: int, callback_data: str, phone: str, limit: int
-) -> list[SimulatedMessage]:
-    """Return messages from businesses, oldest first; an empty text disables a filter."""
-    return await MESSAGES.rows(
-        store,
-        "is_inbound=0 AND position>:after AND (:callback_data='' OR callback_data=:callback_data) "
-        "AND (:phone='' OR phone=:phone) ORDER BY position LIMIT :limit",
-        excluded_columns=("shown", "body"),
-        after=after,
-        callback_data=callback_data,
-        phone=phone,
-        limit=limit,
-    )
 
 
 async def find_template_messages(
@@ -203,12 +177,6 @@ async def find_template_messages(
     condition = "is_inbound=0 AND type='template' AND at_ms>=:from_ms AND at_ms<:until_ms"
     excluded_columns = () if with_content else ("shown",)
     return await MESSAGES.rows(store, condition, excluded_columns=excluded_columns, from_ms=from_ms, until_ms=until_ms)
-
-
-async def find_taps(store: Store, from_ms: int) -> list[SimulatedMessage]:
-    """Return the messages sent by taps on template buttons since this time."""
-    condition = "is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=:from_ms"
-    return await MESSAGES.rows(store, condition, excluded_columns=("body",), from_ms=from_ms)
 
 
 class GroupDelivery(msgspec.Struct, frozen=True):

@@ -65,6 +65,8 @@ PLANNED_ACTIONS: Final = Table(
         "INDEX IF NOT EXISTS planned_acts_by_phone ON planned_acts (phone)",
     ),
 )  # fmt: skip
+COUNT_PLANNED_STEP: Final = "UPDATE script_counts SET planned=planned+1 WHERE owner=? AND step=?"
+COUNT_DONE_STEP: Final = "UPDATE script_counts SET done=done+1 WHERE owner=? AND step=?"
 STEP_COUNTS: Final = Table("script_counts", StepCount, key=("owner", "step"), order="step")
 
 
@@ -104,12 +106,6 @@ def has_undelivered(connection: sqlite3.Connection, waba_id: str, name: str, lan
     return bool(is_undelivered)
 
 
-def postpone_actions(phone: str) -> Statement:
-    """Return the statement that makes a phone's actions wait until it is online again."""
-    statement = "UPDATE planned_acts SET due_ms=NULL WHERE phone=:phone AND json_extract(act, '$.do')<>'return'"
-    return statement, {"phone": phone}
-
-
 def resume_actions(phone: str, at_ms: int) -> Statement:
     """Return the statement that makes a phone's actions due again, except those about held messages."""
     held_wamids = "SELECT key FROM state WHERE kind=:held"
@@ -125,12 +121,6 @@ def resume_message_actions(wamid: str, at_ms: int | None) -> Statement:
     return f"{_RESUME} wamid=:wamid", {"wamid": wamid, "at_ms": at_ms}
 
 
-async def find_due_actions(store: Store, now_ms: int, limit: int) -> list[PlannedAction]:
-    """Return the actions that are due, in the order of due time and id."""
-    condition = "due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
-    return await PLANNED_ACTIONS.rows(store, condition, now_ms=now_ms, limit=limit)
-
-
 async def next_action_ms(store: Store) -> int | None:
     """Return when the next action is due; None if none is planned."""
     due_ms: int | None = await store.value("SELECT min(due_ms) FROM planned_acts")
@@ -141,14 +131,3 @@ def delete_range(first: str, last: str) -> list[Statement]:
     """Return the statements that delete planned actions and waiting messages of a range of phones."""
     values = {"first": first, "last": last}
     return [(f"DELETE FROM {table} WHERE {PHONE_RANGE}", values) for table in ("waiting", "planned_acts")]
-
-
-def count_planned_step(owner: str, step: int, count: int) -> Statement:
-    """Return the statement that counts a planned step."""
-    values = {"owner": owner, "step": step, "count": count}
-    return "UPDATE script_counts SET planned=planned+:count WHERE owner=:owner AND step=:step", values
-
-
-def count_done_step(owner: str, step: int) -> Statement:
-    """Return the statement that counts a step that was done."""
-    return "UPDATE script_counts SET done=done+1 WHERE owner=:owner AND step=:step", {"owner": owner, "step": step}

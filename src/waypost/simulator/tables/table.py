@@ -43,11 +43,10 @@ class Table(Generic[Row]):
         self._name = name
         self._row_type = row_type
         self._order = order
-        insert_columns = [column for column in row_type.__struct_fields__ if not (is_numbered and column in key)]
-        self._insert = (
-            f"INSERT INTO {name} ({', '.join(insert_columns)}) VALUES "
-            f"({', '.join(f':{column}' for column in insert_columns)})"
-        )
+        # a key that SQLite assigns is the struct's last member
+        inserted = row_type.__struct_fields__[:-1] if is_numbered else row_type.__struct_fields__
+        self._insert = f"INSERT INTO {name} ({', '.join(inserted)}) VALUES ({', '.join('?' * len(inserted))})"
+        self._inserted_count = len(inserted)
         # A table WITHOUT ROWID must begin with the columns of its key, in the key's order: otherwise the
         # integrity check of SQLite 3.40 reports NULL values that do not exist.
         types = {member.name: _COLUMN_TYPES[member.type] for member in msgspec.structs.fields(row_type)}
@@ -59,7 +58,7 @@ class Table(Generic[Row]):
 
     def insert(self, row: Row) -> Statement:
         """Return the statement that adds a row."""
-        return self._insert, msgspec.structs.asdict(row)
+        return self._insert, msgspec.structs.astuple(row)[: self._inserted_count]
 
     def update(self, changes: Values, **where: Any) -> Statement:
         """Return the statement that changes the rows with these values; a conflicting row is replaced."""

@@ -44,9 +44,8 @@ SEND_AFTER_NEXT: Final = 1
 """How a faulted update is sent: by itself, or after the outlet's next one; a higher number is the batch size."""
 
 _ADD_UPDATE: Final = (  # one row for each app subscribed to the account
-    "INSERT INTO outbox (waba_id, due_ms, id, kind, phone_number_id, subject, rest, app_id) "
-    "SELECT :waba_id, :due_ms, :id, :kind, :phone_number_id, :subject, :rest, key "
-    f"FROM state WHERE state.kind='{SUBSCRIPTION_KIND}' AND owner=:waba_id"
+    "INSERT INTO outbox (waba_id, due_ms, kind, phone_number_id, subject, rest, id, app_id) "
+    f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, key FROM state WHERE state.kind='{SUBSCRIPTION_KIND}' AND owner=?1"
 )
 _COUNT_WAITING: Final = """
 SELECT waba_id, count(*) AS count FROM (SELECT waba_id FROM outbox UNION ALL SELECT waba_id FROM judged_updates)
@@ -62,11 +61,11 @@ class Update(msgspec.Struct, frozen=True):
 
     waba_id: str
     due_ms: int
-    id: int
     kind: str  # `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`
     phone_number_id: str  # the business number it is about; empty for what is about the account
     subject: str  # the message's or the template's id, or empty
     rest: str  # JSON text for the envelope
+    id: int = 0  # 0 until it is sent
     app_id: str = ""  # the subscribed app; empty until it is in the outbox, once for each app
 
     @property
@@ -132,14 +131,13 @@ FAULTED_UPDATES: Final = Table(
 
 def build_pending_update(update: Update, *, until_ms: int = 0, together: int = SEND_ALONE) -> PendingUpdate:
     """Return an update as one to be sent."""
-    members: dict[str, Any] = msgspec.structs.asdict(update)
-    members |= {"until_ms": until_ms, "together": together, "position": 0}
-    return PendingUpdate(**members)
+    return PendingUpdate(*msgspec.structs.astuple(update)[:8], until_ms=until_ms, together=together)
 
 
-def add_update(update: Update) -> Statement:
+def add_update(update: Update, update_id: int) -> Statement:
     """Return the statement that adds an update to the outbox for each app subscribed to the account."""
-    return _ADD_UPDATE, msgspec.structs.asdict(update)
+    members = msgspec.structs.astuple(update)[:6]
+    return _ADD_UPDATE, (*members, update_id)
 
 
 def delete_delivery_statuses(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> list[Statement]:

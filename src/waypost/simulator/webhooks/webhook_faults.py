@@ -38,12 +38,6 @@ _SELECT_NEXT_FAULTED: Final = (
 )
 
 
-async def load_faulted(state: SimulatorState) -> None:
-    """Load the accounts that have faulted updates."""
-    rows = await state.store.rows(NextDue, _SELECT_NEXT_FAULTED)
-    state.faulted_accounts.update(row.waba_id for row in rows)
-
-
 def may_be_faulted(state: SimulatorState, waba_id: str) -> bool:
     """True if a fault of updates is armed, or updates of the account may still be held back; reads no file."""
     return waba_id in state.faulted_accounts or bool(armed_faults(state, "update"))
@@ -72,17 +66,17 @@ async def apply_due_faults(state: SimulatorState, outlet: Outlet, *, now_ms: int
                 swapped = None
                 continue
             fault = select_fault(state, transaction, "update", [subject])
-            match fault and fault.fault_kind.name:
-                case "drop":
+            match (fault.fault_kind.name, fault.value) if fault is not None else ("", 0):
+                case "drop", _:
                     pass
-                case "delay_ms" if fault is not None:
-                    faulted.append(_build_faulted(update, wait_ms=fault.value))
-                case "duplicate" if fault is not None:
-                    faulted += [_build_faulted(update)] * (1 + fault.value)
-                case "reorder":
+                case "delay_ms", wait_ms:
+                    faulted.append(_build_faulted(update, wait_ms=wait_ms))
+                case "duplicate", times:
+                    faulted += [_build_faulted(update)] * (1 + times)
+                case "reorder", _:
                     swapped = update
-                case "batch" if fault is not None:
-                    faulted.append(_build_faulted(update, wait_ms=BATCH_WAIT_MS, together=fault.value))
+                case "batch", size:
+                    faulted.append(_build_faulted(update, wait_ms=BATCH_WAIT_MS, together=size))
                 case _:
                     faulted.append(_build_faulted(update))
         if swapped is not None:
@@ -174,7 +168,7 @@ async def next_faulted_ms(state: SimulatorState, outlet: Outlet) -> int | None:
 
 async def next_faulted_times(state: SimulatorState) -> list[NextDue]:
     """Return when the next faulted update is due, by account and app, for those that have any."""
-    return await state.store.rows(NextDue, _SELECT_NEXT_FAULTED) if state.faulted_accounts else []
+    return await state.store.rows(NextDue, _SELECT_NEXT_FAULTED)
 
 
 async def _find_updates(state: SimulatorState, outlet: Outlet, condition: str, **values: Any) -> list[PendingUpdate]:

@@ -34,7 +34,6 @@ from waypost.simulator.tables.updates import (
 from waypost.simulator.webhooks.webhook_faults import (
     apply_due_faults,
     find_post_fault,
-    load_faulted,
     may_be_faulted,
     next_faulted_batch,
     next_faulted_ms,
@@ -109,19 +108,19 @@ class WebhookSender:
     def __init__(self, state: SimulatorState) -> None:
         self._state = state
         self._posts: PostClient | None = None
-        self._loops: dict[Outlet, Loop] = {}
-        self._retries = CachedKeyedValues(
-            state.store, RETRY_KIND, WebhookRetry
-        )  # of an account and app, by phone number id
+        self.loops: dict[Outlet, Loop] = {}
+        # of an account and app, by phone number id
+        self._retries = CachedKeyedValues(state.store, RETRY_KIND, WebhookRetry)
         self.retries = self._retries.index(lambda retry: (retry.outlet,))
         self.posts = 0
-        self._delivering = 0
+        self.outlets_in_delivery = 0
         self.posts_in_flight: Counter[str] = Counter()
         """How many POSTs are in flight, by URL."""
 
     async def open(self) -> None:
         """Start a loop for each outlet."""
-        await load_faulted(self._state)
+        faulted = await next_faulted_times(self._state)
+        self._state.faulted_accounts.update(due.waba_id for due in faulted)
         pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=_TIMEOUT_S)
         self._posts = PostClient(pools, max_body_bytes=_MAX_RESPONSE_BYTES)
         for waba_id in self._state.accounts.by_id:
@@ -129,8 +128,8 @@ class WebhookSender:
 
     async def close(self) -> None:
         """Stop the loops; updates without a response of 200 stay in the file."""
-        loops = list(self._loops.values())
-        self._loops.clear()
+        loops = list(self.loops.values())
+        self.loops.clear()
         await asyncio.gather(*(loop.stop() for loop in loops))
         if self._posts is not None:
             await self._posts.close()
@@ -138,23 +137,13 @@ class WebhookSender:
     def start_loops(self, waba_id: str) -> None:
         """Start the loops of the account's outlets that do not run yet."""
         for outlet in self._state.accounts.outlets((waba_id,)):
-            if outlet not in self._loops:
+            if outlet not in self.loops:
                 name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
                 wake = self._state.outbox.wake_events(waba_id).add_event()
-                loop = self._loops[outlet] = Loop(
-                    name, partial(self._deliver, outlet, wake), partial(self._wait, wake), log=_SIMULATOR_LOG
+                loop = self.loops[outlet] = Loop(
+                    name, partial(self._deliver, outlet, wake), partial(self._state.wait, wake), log=_SIMULATOR_LOG
                 )
                 loop.start()
-
-    @property
-    def loops(self) -> tuple[Loop, ...]:
-        """The loops of all outlets."""
-        return tuple(self._loops.values())
-
-    @property
-    def is_delivering(self) -> bool:
-        """True if anything is being delivered."""
-        return self._delivering > 0
 
     async def next_due_ms(self) -> int | None:
         """Return when the next update is due, including retries; None if there is none."""
@@ -162,7 +151,10 @@ class WebhookSender:
         accounts, outbox = self._state.accounts, self._state.outbox
         sources = (
             (await outbox.next_due_times(), outbox.next_due_ms),
-            (await next_faulted_times(self._state), partial(next_faulted_ms, self._state)),
+            (
+                await next_faulted_times(self._state) if self._state.faulted_accounts else [],
+                partial(next_faulted_ms, self._state),
+            ),
         )
         for next_dues, next_outlet_ms in sources:
             for next_due in next_dues:
@@ -193,15 +185,11 @@ class WebhookSender:
     async def _deliver(self, served: Outlet, wake: asyncio.Event) -> int | None:
         """Run one turn of an outlet's loop; return until when nothing is due, or None if there may be more."""
         wake.clear()
-        self._delivering += 1
+        self.outlets_in_delivery += 1
         try:
             return await self._deliver_due(served)
         finally:
-            self._delivering -= 1
-
-    async def _wait(self, wake: asyncio.Event, until_ms: int | None) -> None:
-        if until_ms is not None:
-            await self._state.clock.wait(wake, until_ms=until_ms)
+            self.outlets_in_delivery -= 1
 
     async def _deliver_due(self, served: Outlet) -> int | None:
         """Deliver one batch; return until when nothing is due, or None if there may be more."""
@@ -234,7 +222,10 @@ class WebhookSender:
             if retry is not None:
                 await self._retries.delete(outlet.phone_number_id, _retry_owner(outlet))
         else:
-            await self._save_retry(outlet, retry.attempts + 1 if retry else 1, failure)
+            attempts = retry.attempts + 1 if retry else 1
+            next_ms = self._state.clock.now_ms() + round(RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1] * 1000)
+            failed = WebhookRetry(outlet, attempts, next_ms, failure)
+            await self._retries.save(failed, outlet.phone_number_id, _retry_owner(outlet))
         await asyncio.sleep(settings.gather_ms / 1000)
         return None
 
@@ -264,17 +255,17 @@ class WebhookSender:
         """Send updates in one POST; return what went wrong, or None after a 200."""
         body = envelope(waba_id, updates, self._state.accounts.numbers)
         secret = destination.app_secret
+        signature: str | None = sign_body(secret, body)
         match await find_post_fault(self._state, updates):
             case "garbage":
                 await self._post_once(destination.uri, GARBAGE_BODY, sign_body(secret, GARBAGE_BODY))
             case "wrong_signature":
-                wrong = sign_body(f"not {secret}", body)
-                return await self._post_once(destination.uri, body, wrong)
+                signature = sign_body(f"not {secret}", body)
             case "unsigned":
-                return await self._post_once(destination.uri, body, None)
+                signature = None
             case _:
                 pass
-        return await self._post_once(destination.uri, body, sign_body(secret, body))
+        return await self._post_once(destination.uri, body, signature)
 
     async def _post_once(self, uri: str, body: bytes, signed: str | None) -> str | None:
         headers = {"Content-Type": "application/json", "User-Agent": "facebookexternalua"}
@@ -294,11 +285,6 @@ class WebhookSender:
             self.posts_in_flight[uri] -= 1
             if not self.posts_in_flight[uri]:
                 del self.posts_in_flight[uri]
-
-    async def _save_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
-        wait_s = RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1]
-        retry = WebhookRetry(outlet, attempts, self._state.clock.now_ms() + round(wait_s * 1000), reason)
-        await self._retries.save(retry, outlet.phone_number_id, _retry_owner(outlet))
 
 
 def _retry_owner(outlet: Outlet) -> str:
