@@ -13,7 +13,7 @@ from typing import Final
 from waypost.base.clock import Clock, machine_ms
 from waypost.base.telemetry.counters import CallCounters
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.domain.callbacks import Callback, CallbackAttempt
+from waypost.domain.callbacks import CallbackAttempt, Subscription
 from waypost.outbound.vetted_client import VettedClient
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
@@ -25,28 +25,32 @@ HIDDEN_HEADER_VALUE: Final = "(not kept)"
 """Replaces in an attempt the value of a header that the partner chose: it may be a secret."""
 
 
-async def deliver(
-    client: VettedClient, clock: Clock, callback: Callback, *, may_send: Callable[[], bool]
+async def post_callback(
+    client: VettedClient,
+    clock: Clock,
+    row: CallbackRow,
+    subscription: Subscription,
+    keys: tuple[bytes, ...],
+    *,
+    may_send: Callable[[], bool],
 ) -> CallbackAttempt:
     """Post a callback's bytes and return the attempt; never raise for what the receiver does.
 
     Args:
-        client: open.
         clock: for the attempt's time.
-        callback: which.
+        keys: that sign it, the newest first.
         may_send: checked just before it is sent: an older callback must not come after a newer one.
     """
-    at_ms = clock.now_ms()
+    at_ms, theirs = clock.now_ms(), subscription.headers
     headers = merge_headers(  # ours override the partner's own from `meta`
-        callback.headers,
+        theirs,
         {
-            "Waypost-Callback-Id": callback.id,  # the same over all attempts
-            "Waypost-Sequence": str(callback.sequence),  # counts up per subscription and recipient
-            **signature_headers(callback.id, machine_ms() // 1000, callback.body, callback.keys),
+            "Waypost-Callback-Id": row.id,  # the same over all attempts
+            "Waypost-Sequence": str(row.sequence),  # counts up per subscription and recipient
+            **signature_headers(row.id, machine_ms() // 1000, row.body, keys),
         },
     )
-    response = await client.post(callback.url, callback.body, headers, may_send=may_send)
-    theirs = callback.headers
+    response = await client.post(subscription.url, row.body, headers, may_send=may_send)
     if theirs:
         headers = {name: HIDDEN_HEADER_VALUE if name in theirs else text for name, text in headers.items()}
     return CallbackAttempt(

@@ -19,11 +19,11 @@ from waypost.callbacks.circuits import (
     parse_retry_after_ms,
     retry_delay_ms,
 )
-from waypost.callbacks.delivery import InFlightMarks, deliver, record_attempt
+from waypost.callbacks.delivery import InFlightMarks, post_callback, record_attempt
 from waypost.callbacks.pausing import pause_if_due
 from waypost.callbacks.receivers import SLOW_RESPONSE_MS, CallbackReceiver
 from waypost.callbacks.slots import ConcurrencySlots
-from waypost.domain.callbacks import AttemptKind, Callback, CallbackAttempt, Subscription
+from waypost.domain.callbacks import AttemptKind, CallbackAttempt, Subscription
 from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.queue.worker import JobWork, PreparedJobs
@@ -46,6 +46,16 @@ class _CallbackProgress(NamedTuple):
     replay_position: int | None
     attempt_record: AttemptRecord | None = None
     health: ReceiverStatus | None = None
+
+
+class _Delivery(NamedTuple):
+    """A callback that is to be delivered."""
+
+    job: Job
+    row: CallbackRow
+    subscription: Subscription
+    receiver: CallbackReceiver
+    is_probe: bool  # it tests the circuit of its receiver
 
 
 class CallbackSender:
@@ -129,36 +139,48 @@ class CallbackSender:
         for job in jobs:
             if job.blocking_since_ms is None and not job.is_replay:
                 job.blocking_since_ms = batch.first_tried_ms.get(job.subject.id)
-            prepared.append((job, partial(self._deliver, job, batch)))
+            prepared.append((job, partial(self._run_job, job, batch)))
         return prepared
 
-    async def _deliver(self, job: Job, batch: CallbackBatch) -> None:
+    async def _run_job(self, job: Job, batch: CallbackBatch) -> None:
         subscription_id = group_subscription_id(job.concurrency_group)
         row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
         if row is None or subscription is None:
-            await self._end_undeliverable(job, row)
+            # It was too old and is deleted, or its subscription is: there is no URL to send to.
+            tried = None
+            if row is not None:
+                attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
+                tried = _make_attempt_record(job, row, attempt, False)
+            await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried))
             return
-        # Else another process may have gone on: an older callback must not come later.
         receiver = self._slots.receivers[subscription_id]
-        if job.was_in_flight:
-            await self._record_interrupted(job, row, subscription, receiver)
-            return
-        if not self._queue.is_lease_held(job) or not receiver.may_be_called(job.position):
+        delivery = _Delivery(job, row, subscription, receiver, receiver.probe_position == job.position)
+        if job.was_in_flight:  # count the attempt that was cut short, and do not call the receiver for a while
+            now_ms = self._clock.now_ms()
+            failing_ms = now_ms - (receiver.circuit.failing_since_ms or now_ms)
+            delay_ms = retry_delay_ms(job.attempt + 1, self._chance) or 0
+            # It may be the cause. Each further attempt that ends so doubles the time since it last succeeded.
+            pause_ms = max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS))
+            attempt = CallbackAttempt(now_ms, 0, None, error=INTERRUPTED_ERROR)
+            await self._record_failed(delivery._replace(is_probe=False), attempt, retry_after_ms=pause_ms)
+        # Else another process may have gone on: an older callback must not come later.
+        elif self._queue.is_lease_held(job) and receiver.may_be_called(job.position):
+            await self._deliver(delivery, batch.keys[subscription_id])
+        else:
             self._queue.abandon(job)
-            return
-        is_probe = receiver.probe_position == job.position
+
+    async def _deliver(self, delivery: _Delivery, keys: tuple[bytes, ...]) -> None:
+        job, row, subscription, receiver, is_probe = delivery
         is_lease_held = partial(self._queue.is_lease_held, job)
-        keys = batch.keys[subscription_id]
-        callback = Callback(
-            row.id, subscription.id, subscription.url, subscription.headers, row.sequence, row.body, keys
-        )
         if receiver.has_responded and not is_probe:
             self._marks.begin(job)
         elif not await self._queue.mark_in_flight([job]):
             self._queue.abandon(job)
             return
         try:
-            attempt = await deliver(self._context.outbound, self._clock, callback, may_send=is_lease_held)
+            attempt = await post_callback(
+                self._context.outbound, self._clock, row, subscription, keys, may_send=is_lease_held
+            )
         finally:
             await self._marks.end(job)
         if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
@@ -166,68 +188,24 @@ class CallbackSender:
             return
         receiver.has_responded = receiver.has_responded or attempt.status is not None
         receiver.was_slow = attempt.duration_ms >= SLOW_RESPONSE_MS
-        if attempt.delivered:
-            await self._record_delivered(job, row, receiver, attempt)
-        else:
+        if not attempt.delivered:
             retry_after_ms = parse_retry_after_ms(attempt.response_headers, self._clock.now_ms())
-            await self._record_failed(
-                job, row, subscription, receiver, attempt, is_probe=is_probe, retry_after_ms=retry_after_ms
-            )
-
-    async def _end_undeliverable(self, job: Job, row: CallbackRow | None) -> None:
-        """End a callback that was too old and is deleted, or whose subscription is: there is no URL to send to."""
-        tried = None
-        if row is not None:
-            attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
-            tried = self._make_attempt_record(job, row, attempt, False)
-        await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried))
-
-    async def _record_delivered(
-        self, job: Job, row: CallbackRow, receiver: CallbackReceiver, attempt: CallbackAttempt
-    ) -> None:
-        health = None
-        if receiver.circuit.failing_since_ms is not None:
-            health = ReceiverStatus(row.subscription_id, None)
-        was_away = receiver.circuit.state is CircuitState.HALF_OPEN
-        receiver.circuit.record_delivered(self._clock.now_ms())
+            await self._record_failed(delivery, attempt, retry_after_ms=retry_after_ms)
+            return
+        circuit = receiver.circuit
+        health = None if circuit.failing_since_ms is None else ReceiverStatus(row.subscription_id, None)
+        was_away = circuit.state is CircuitState.HALF_OPEN
+        circuit.record_delivered(self._clock.now_ms())
         if was_away:  # what failed meanwhile does not wait for its own schedule
             self._queue.make_retries_due(QueueName.CALLBACKS, live_group(row.subscription_id))
         record_attempt(self.counts, job, row, attempt, ended=True)
-        tried = self._make_attempt_record(job, row, attempt, True)
+        tried = _make_attempt_record(job, row, attempt, True)
         await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
 
-    async def _record_interrupted(
-        self, job: Job, row: CallbackRow, subscription: Subscription, receiver: CallbackReceiver
-    ) -> None:
-        """Count the attempt that was in flight when its process ended, and do not call the receiver for a while."""
-        now_ms = self._clock.now_ms()
-        failing_ms = now_ms - (receiver.circuit.failing_since_ms or now_ms)
-        delay_ms = retry_delay_ms(job.attempt + 1, self._chance) or 0
-        await self._record_failed(
-            job,
-            row,
-            subscription,
-            receiver,
-            CallbackAttempt(now_ms, 0, None, error=INTERRUPTED_ERROR),
-            is_probe=False,
-            # It may be the cause. Each further attempt that ends so doubles the time since it last succeeded.
-            retry_after_ms=max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS)),
-        )
-
-    async def _record_failed(
-        self,
-        job: Job,
-        row: CallbackRow,
-        subscription: Subscription,
-        receiver: CallbackReceiver,
-        attempt: CallbackAttempt,
-        *,
-        is_probe: bool,
-        retry_after_ms: int,
-    ) -> None:
-        now_ms = self._clock.now_ms()
-        circuit, was_failing = receiver.circuit, receiver.circuit.failing_since_ms
-        was_until_ms = circuit.until_ms
+    async def _record_failed(self, delivery: _Delivery, attempt: CallbackAttempt, *, retry_after_ms: int) -> None:
+        job, row, subscription, receiver, is_probe = delivery
+        now_ms, circuit = self._clock.now_ms(), receiver.circuit
+        was_failing, was_until_ms = circuit.failing_since_ms, circuit.until_ms
         circuit.record_failed(now_ms, self._chance, is_probe=is_probe, retry_after_ms=retry_after_ms)
         health = None
         is_open = circuit.state is CircuitState.OPEN
@@ -241,13 +219,13 @@ class CallbackSender:
         delay_ms = retry_delay_ms(job.attempt + 1, self._chance)
         ended = None if delay_ms is not None else False
         record_attempt(self.counts, job, row, attempt, ended=ended)
-        tried = self._make_attempt_record(job, row, attempt, ended)
+        tried = _make_attempt_record(job, row, attempt, ended)
         paused = await pause_if_due(self._context, subscription, circuit, attempt, pause_after_ms=self._pause_after_ms)
         if paused is not None:
             self.pauses += paused
             self._reader.drop_subscription(row.subscription_id)
             receiver.pause_known_from = self._reads + 1  # a read that is running may not know it yet
-            receiver.circuit.apply(CircuitEvent.PAUSED)
+            circuit.apply(CircuitEvent.PAUSED)
         if delay_ms is None:
             await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
         else:
@@ -277,15 +255,6 @@ class CallbackSender:
         others_succeed = receiver.circuit.delivered_ms >= job.blocking_since_ms
         return others_succeed and now_ms - job.blocking_since_ms >= self._order_hold_ms
 
-    def _make_attempt_record(
-        self, job: Job, row: CallbackRow, attempt: CallbackAttempt, ended: bool | None
-    ) -> AttemptRecord:
-        """Return the record of an attempt; a replay that fails does not undo the earlier delivery."""
-        if job.is_replay and not ended:
-            ended = None
-        kind = AttemptKind.REPLAY if job.is_replay else AttemptKind.RETRY if job.attempt else AttemptKind.INITIAL
-        return AttemptRecord(row.id, row.subscription_id, attempt, ended, kind)
-
     def _receive_wake_up(self, group: str) -> None:
         """Note that a callback was enqueued for a subscription, or that the subscription was changed.
 
@@ -311,6 +280,14 @@ class CallbackSender:
 
 def _replay_position(job: Job) -> int | None:
     return job.position if job.is_replay else None
+
+
+def _make_attempt_record(job: Job, row: CallbackRow, attempt: CallbackAttempt, ended: bool | None) -> AttemptRecord:
+    """Return the record of an attempt; a replay that fails does not undo the earlier delivery."""
+    if job.is_replay and not ended:
+        ended = None
+    kind = AttemptKind.REPLAY if job.is_replay else AttemptKind.RETRY if job.attempt else AttemptKind.INITIAL
+    return AttemptRecord(row.id, row.subscription_id, attempt, ended, kind)
 
 
 def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> list[None]:

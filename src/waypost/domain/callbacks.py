@@ -12,18 +12,6 @@ from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 CALLBACK_CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
 
 
-class Callback(NamedTuple):
-    """One body for one subscription, rendered once; every attempt sends these bytes."""
-
-    id: str
-    subscription_id: str
-    url: str
-    headers: dict[str, str]  # set by the partner
-    sequence: int  # number per subscription and recipient, from 1
-    body: bytes
-    keys: tuple[bytes, ...] = ()  # signing keys, newest first
-
-
 class AttemptKind(StrEnum):
     """The reason of an attempt."""
 
