@@ -181,14 +181,10 @@ class VirtualClock:
         self._machine_ms = machine_ms
         self._on_change = on_change
         now_ms = machine_ms()
-        self._setting = setting or ClockSetting(now_ms, now_ms)
+        self.setting = setting or ClockSetting(now_ms, now_ms)
+        """The current setting; with it the clock continues after a restart."""
         self._is_held = False
         self._waits: dict[asyncio.Timeout, int] = {}
-
-    @property
-    def setting(self) -> ClockSetting:
-        """The current setting; with it the clock continues after a restart."""
-        return self._setting
 
     @property
     def ahead_ms(self) -> int:
@@ -197,7 +193,7 @@ class VirtualClock:
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch, for rules."""
-        setting = self._setting
+        setting = self.setting
         if self._is_held or setting.factor == 0:
             return setting.virtual_ms
         passed_ms = self._machine_ms() - setting.machine_ms
@@ -209,7 +205,7 @@ class VirtualClock:
 
     def set(self, *, at_ms: int) -> None:
         """Set the clock to a time, milliseconds since the epoch, and wake every wait that is due."""
-        self.apply(ClockSetting(at_ms, self._machine_ms(), self._setting.factor))
+        self.apply(ClockSetting(at_ms, self._machine_ms(), self.setting.factor))
 
     def run(self, *, factor: float) -> None:
         """Continue from the current reading at this multiple of the machine's speed; 0 stops the clock."""
@@ -224,16 +220,16 @@ class VirtualClock:
     def release(self) -> None:
         """Continue from the current reading, at the speed before `hold`."""
         self._is_held = False
-        self.set(at_ms=self._setting.virtual_ms)
+        self.set(at_ms=self.setting.virtual_ms)
 
     def catch_up(self) -> None:
         """End a `hold` as if it had not happened: continue with the reading without it."""
         self._is_held = False
-        self.apply(self._setting)
+        self.apply(self.setting)
 
     def apply(self, setting: ClockSetting) -> None:
         """Apply a setting."""
-        self._setting = setting
+        self.setting = setting
         if self._on_change is not None:
             self._on_change(setting)
         self._reschedule()
@@ -269,6 +265,6 @@ class VirtualClock:
         remaining_ms = until_ms - self.now_ms()
         if remaining_ms <= 0:
             return 0
-        if self._is_held or self._setting.factor == 0:
+        if self._is_held or self.setting.factor == 0:
             return None
-        return asyncio.get_running_loop().time() + remaining_ms / 1000 / self._setting.factor
+        return asyncio.get_running_loop().time() + remaining_ms / 1000 / self.setting.factor

@@ -103,12 +103,8 @@ class SecretBox:
         first = InstanceKey(instance_key)
         self.keys: Sequence[InstanceKey] = (first, *others)
         self.in_use = first
-        self._roots: tuple[bytes, ...] = (first.root,)
-
-    @property
-    def roots(self) -> tuple[bytes, ...]:
+        self.roots: tuple[bytes, ...] = (first.root,)
         """The roots that are accepted: that of new tokens and keys first."""
-        return self._roots
 
     def use(self, state: KeyState, now_ms: int) -> None:
         """Use the key and the roots of a store.
@@ -124,7 +120,7 @@ class SecretBox:
         if state.old_root is not None and now_ms < state.old_root_until_ms:
             old_root = key.open(state.old_root, _ROOT_OWNER)
         self.in_use = key
-        self._roots = (root,) if old_root is None else (root, old_root)
+        self.roots = (root,) if old_root is None else (root, old_root)
 
     def first_state(self, key: InstanceKey) -> KeyState:
         """Return the state of a store that has used only this key so far."""
@@ -138,8 +134,8 @@ class SecretBox:
             keeps_root: true if app tokens and signing keys stay as they are.
             old_root_until_ms: otherwise, until when those of before are accepted.
         """
-        root = key.seal(self._roots[0] if keeps_root else key.root, _ROOT_OWNER)
-        old_root = None if keeps_root else key.seal(self._roots[0], _ROOT_OWNER)
+        root = key.seal(self.roots[0] if keeps_root else key.root, _ROOT_OWNER)
+        old_root = None if keeps_root else key.seal(self.roots[0], _ROOT_OWNER)
         return KeyState(key.fingerprint, root, old_root, 0 if keeps_root else old_root_until_ms, rewriting=True)
 
     def seal(self, secret: str, *, owner: str) -> bytes:
@@ -173,22 +169,22 @@ class SecretBox:
 
     def app_tokens(self, app_id: str, serial: int) -> list[str]:
         """Return the app tokens that are accepted: the app's own, and the one before a rotation of the key."""
-        return [derive_app_token(root, app_id, serial) for root in self._roots]
+        return [derive_app_token(root, app_id, serial) for root in self.roots]
 
     def media_keys(self, media_id: str) -> list[str]:
         """Return the unguessable parts of an upload's URL that are accepted, 32 hex digits each, the current first."""
         message = f"media key\0{media_id}".encode()
-        return [hmac.new(root, message, hashlib.sha256).hexdigest()[:32] for root in self._roots]
+        return [hmac.new(root, message, hashlib.sha256).hexdigest()[:32] for root in self.roots]
 
     def onboarding_codes(self, app_id: str, created_on_ms: int) -> list[str]:
         """Return the codes of a link to an app's onboarding page that are accepted, the current first."""
         message = f"onboarding\0{app_id}\0{created_on_ms}".encode()
-        digests = [hmac.new(root, message, hashlib.sha256).hexdigest()[:32] for root in self._roots]
+        digests = [hmac.new(root, message, hashlib.sha256).hexdigest()[:32] for root in self.roots]
         return [f"{app_id}-{digest}" for digest in digests]
 
     def number_pin(self, number_id: str) -> str:
         """Return the PIN, 6 digits, that a number is registered with; another instance key gives another one."""
-        digest = hmac.digest(self._roots[0], f"pin\0{number_id}".encode(), "sha256")
+        digest = hmac.digest(self.roots[0], f"pin\0{number_id}".encode(), "sha256")
         return f"{int.from_bytes(digest[:8]) % 1_000_000:06}"
 
     def partner_token_keys(self) -> list[bytes]:
@@ -196,7 +192,7 @@ class SecretBox:
 
         Source: decision 0063.
         """
-        return [hmac.digest(root, b"partner token", "sha256") for root in self._roots]
+        return [hmac.digest(root, b"partner token", "sha256") for root in self.roots]
 
     def callback_keys(self, subscription_id: int | str, serial: int) -> list[bytes]:
         """Return the keys that sign a subscription's callbacks, 32 bytes each, the current first.
@@ -204,11 +200,11 @@ class SecretBox:
         Source: decision 0043.
         """
         message = f"callback key\0{subscription_id}\0{serial}".encode()
-        return [hmac.digest(root, message, "sha256") for root in self._roots]
+        return [hmac.digest(root, message, "sha256") for root in self.roots]
 
     def pseudonym(self, text: str) -> str:
         """Return 16 hex digits that stand for a text, and cannot be found from it without the key."""
-        return hmac.new(self._roots[0], f"pseudonym\0{text}".encode(), hashlib.sha256).hexdigest()[:16]
+        return hmac.new(self.roots[0], f"pseudonym\0{text}".encode(), hashlib.sha256).hexdigest()[:16]
 
     def partner_token_key(self) -> bytes:
         """Return the key that signs new partner tokens."""

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from waypost.base.telemetry.logs import log
@@ -28,7 +29,7 @@ MAX_DROPPED_COPIES: Final = 10_000
 NO_COPIES: Final = KnownMediaCopies({}, {})
 
 _FailedUpload = OperatorRejected | OperatorUnavailable
-_UploadCall = Callable[[UploadedMedia], Awaitable[OperatorUpload | OperatorRejected | OperatorUnavailable]]
+_UploadCall = Callable[[UploadedMedia, Path], Awaitable[OperatorUpload | OperatorRejected | OperatorUnavailable]]
 _log = log("dispatch")
 
 
@@ -38,7 +39,7 @@ class MediaCopies:
     def __init__(self, context: StageContext) -> None:
         self._database, self._files = context.database, context.files
         self._operators, self._clock = context.operators, context.clock
-        self._uploads = UploadScheduler()
+        self.uploads = UploadScheduler()
         self._retried_messages: set[str] = set()
         # By location and our id: the operator's id, and when it was dropped.
         self._dropped_copies: dict[tuple[str, str], tuple[str, int]] = {}
@@ -68,32 +69,15 @@ class MediaCopies:
 
     def upload_message_media(self, route: AppRoute, missing: Iterable[UploadedMedia], notify: NotifyUploadEnd) -> None:
         """Upload what a message needs to its number; `notify` is called once that has ended."""
-
-        async def upload(media: UploadedMedia) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
-            path = await self._files.local_path(media.sha256)
-            return await self._operators.adapter(route.account).upload_media(route.account, route.app, media, path)
-
+        upload = partial(self._operators.adapter(route.account).upload_media, route.account, route.app)
         self._start_uploads(missing, number_location(route), upload, notify)
 
     def upload_samples(
         self, account: OperatorAccount, missing: Iterable[UploadedMedia], notify: NotifyUploadEnd
     ) -> None:
         """Upload what a template shows; `notify` is called once that has ended."""
-
-        async def upload(media: UploadedMedia) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
-            path = await self._files.local_path(media.sha256)
-            return await self._operators.adapter(account).upload_sample(account, media, path)
-
+        upload = partial(self._operators.adapter(account).upload_sample, account)
         self._start_uploads(missing, self._sample_location(account), upload, notify)
-
-    @property
-    def is_uploading(self) -> bool:
-        """True if anything is being uploaded."""
-        return self._uploads.is_active
-
-    async def close(self) -> None:
-        """Cancel running uploads."""
-        await self._uploads.close()
 
     async def drop_lost_copies(
         self, message_id: str, route: AppRoute, media: KnownMediaCopies, outcome: Outcome
@@ -136,7 +120,7 @@ class MediaCopies:
     def _start_uploads(
         self, missing: Iterable[UploadedMedia], location: str, upload: _UploadCall, notify: NotifyUploadEnd
     ) -> None:
-        self._uploads.schedule(
+        self.uploads.schedule(
             {(media.id, location): partial(self._upload_once, media, location, upload) for media in missing}, notify
         )
 
@@ -145,7 +129,7 @@ class MediaCopies:
         [known] = await self.find_copies([MediaReferences(media.partner_id, location, (media.id,))])
         if media.id in known.copies:
             return None
-        outcome = await upload(media)
+        outcome = await upload(media, await self._files.local_path(media.sha256))
         if not isinstance(outcome, OperatorUpload):
             return outcome
         until_ms = self._clock.now_ms() + outcome.life_ms

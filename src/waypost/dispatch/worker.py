@@ -110,7 +110,7 @@ class OutboundDispatcher:
     @property
     def is_uploading(self) -> bool:
         """True if any medium is being uploaded to the operator."""
-        return self._copies.is_uploading
+        return self._copies.uploads.is_active
 
     def set_travelling(self, is_travelling: bool) -> None:
         """Note that the clock is being advanced, or no longer: meanwhile retries and probes share its stops."""
@@ -119,7 +119,7 @@ class OutboundDispatcher:
 
     async def close(self) -> None:
         """Cancel running uploads."""
-        await self._copies.close()
+        await self._copies.uploads.close()
 
     def release(self, job: Job) -> None:
         """Return what a job took when it was admitted: it has ended, or is parked."""

@@ -40,6 +40,9 @@ class StageWorker:
         prepare: prepares a batch.
         pace: decides whether a job may start; None: every one may.
         release: called with each job that has been started, once its work has ended.
+
+    Attributes:
+        active_jobs: number of jobs being worked.
     """
 
     def __init__(
@@ -52,12 +55,12 @@ class StageWorker:
         release: Callable[[Job], None] = lambda _: None,
     ) -> None:
         self._queue = queue
-        self._queue_name = queue_name
+        self.queue_name = queue_name
         self._prepare = prepare
         self._pace = pace
         self._release = release
         self._max_in_flight = queue.plans[queue_name].in_flight
-        self._active_jobs = 0
+        self.active_jobs = 0
         self._slot_freed = asyncio.Event()  # set when a job has ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -65,11 +68,6 @@ class StageWorker:
         self.failures = 0
         """How many turns of the loop in a row have failed."""
         self._log = log(queue_name.name.lower())
-
-    @property
-    def queue_name(self) -> QueueName:
-        """The queue that it works."""
-        return self._queue_name
 
     @property
     def loop_busy_s(self) -> float:
@@ -80,19 +78,14 @@ class StageWorker:
         return 0 if self._step_began_s is None else time.monotonic() - self._step_began_s
 
     @property
-    def active_jobs(self) -> int:
-        """Number of jobs being worked."""
-        return self._active_jobs
-
-    @property
     def is_idle(self) -> bool:
         """True if no job is being worked, and every job that was enqueued has been read."""
-        return self._active_jobs == 0 and self._queue.is_idle(self._queue_name)
+        return self.active_jobs == 0 and self._queue.is_idle(self.queue_name)
 
     @property
     def next_due_ms(self) -> int | None:
         """Due time of the queue's next job; None when there is none."""
-        return self._queue.next_due_ms(self._queue_name)
+        return self._queue.next_due_ms(self.queue_name)
 
     async def run(self) -> None:
         """Work until `stop`; a store that cannot be reached makes it wait, not end."""
@@ -111,7 +104,7 @@ class StageWorker:
         """Claim nothing more, and return when all running work has ended, or is cancelled."""
         self._stopping = True
         self._slot_freed.set()
-        self._queue.wake_worker(self._queue_name)
+        self._queue.wake_worker(self.queue_name)
         try:
             async with asyncio.timeout(timeout_s):
                 while self._tasks:  # a batch that is being prepared starts more
@@ -124,25 +117,25 @@ class StageWorker:
 
     async def _claim_and_start(self) -> None:
         self._step_began_s = time.monotonic()
-        room = self._max_in_flight - self._active_jobs
+        room = self._max_in_flight - self.active_jobs
         if room <= 0:
             # Whatever is due or enqueued now, nothing can be claimed before a job ends.
             self._slot_freed.clear()
             await self._slot_freed.wait()
             return
-        jobs = await self._queue.claim(self._queue_name, at_most=room, pace=self._pace)
+        jobs = await self._queue.claim(self.queue_name, at_most=room, pace=self._pace)
         if self._stopping:
             for job in jobs:
                 self._queue.abandon(job)
             return
         if jobs:
-            self._active_jobs += len(jobs)
+            self.active_jobs += len(jobs)
             # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
             # queries and the mark of a batch are shared by more jobs the more there is to do.
             await asyncio.wait([self._start_task(self._run_batch(jobs))])
-        if len(jobs) < room and not self._queue.has_more_to_read(self._queue_name):
+        if len(jobs) < room and not self._queue.has_more_to_read(self.queue_name):
             self._step_began_s = None
-            await self._queue.wait(self._queue_name)
+            await self._queue.wait(self.queue_name)
 
     async def _run_batch(self, jobs: Sequence[Job]) -> None:
         try:
@@ -155,7 +148,7 @@ class StageWorker:
             for job in jobs:
                 self._start_task(self._end_failed(job, error))
             return
-        self._active_jobs -= len(jobs) - len(prepared)
+        self.active_jobs -= len(jobs) - len(prepared)
         for job, work in prepared:
             self._start_task(self._run_job(job, work))
 
@@ -192,7 +185,7 @@ class StageWorker:
             self._release_slot()
 
     def _release_slot(self) -> None:
-        self._active_jobs -= 1
+        self.active_jobs -= 1
         if self._step_began_s is not None:
             self._step_began_s = time.monotonic()
         self._slot_freed.set()

@@ -21,7 +21,7 @@ from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_
 from waypost.assembly.dev.partners.inbox import PartnerCallbackReceiver
 from waypost.assembly.dev.partners.registry import PartnerRegistry
 from waypost.assembly.dev.service_and_simulator import BaseUrls, ServiceAndSimulator
-from waypost.assembly.http.host_check import HostCheck, accepted_hosts, graph_error, service_error
+from waypost.assembly.http.host_check import HostCheck, accepted_hosts
 from waypost.assembly.http.limits import graph_error_body, http_limits, raise_descriptor_limit, service_error_body
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.http.swappable_app import SwappableApp, respond_swap_failed
@@ -323,11 +323,9 @@ class DevServer:
     async def _serve(self, sockets: tuple[socket, socket]) -> None:
         raise_descriptor_limit()
         hosts, limits = accepted_hosts(self._settings), http_limits(self._settings)
-        host_errors = (service_error, graph_error)
         error_bodies = (service_error_body, graph_error_body)
-        sides = zip(self._swappable_apps, sockets, host_errors, error_bodies, strict=True)
-        for app, bound, host_error, error_body in sides:
-            application = HostCheck(app, hosts, host_error)
+        for app, bound, error_body in zip(self._swappable_apps, sockets, error_bodies, strict=True):
+            application = HostCheck(app, hosts, error_body)
             server = HttpServer(application, bound, limits=limits, error_body=error_body)
             if app is self._swappable_apps[0]:
                 self._servers.append(server.connections)

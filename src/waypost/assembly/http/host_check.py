@@ -6,27 +6,14 @@ foreign name in `Host`; a page that sends a request here directly has its own na
 that send no `Origin`, and use an IP address or a name from the settings, are not affected.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
+from waypost.assembly.http.limits import ErrorBody, service_error_body
 from waypost.base.http.hosts import hostname_of, is_ip_address, is_loopback, netloc_of
 from waypost.config import Settings
 
 HOSTS_SETTING: Final = "WAYPOST_ADMIN_HOSTS"
-_encode_error: Final = msgspec.json.Encoder().encode
-HostErrorBody = Callable[[str], dict[str, Any]]
-
-
-def service_error(text: str) -> dict[str, Any]:
-    """Return the body of an error in the format of the service's APIs."""
-    return {"status": "error", "message": text}
-
-
-def graph_error(text: str) -> dict[str, Any]:
-    """Return the body of an error in the format of the Graph API."""
-    return {"error": {"message": text, "type": "OAuthException", "code": 200}}
 
 
 def accepted_hosts(settings: Settings) -> tuple[str, ...]:
@@ -45,7 +32,7 @@ class HostCheck:
         error_body: returns the body of an error.
     """
 
-    def __init__(self, application: Any, hosts: Sequence[str], error_body: HostErrorBody = service_error) -> None:
+    def __init__(self, application: Any, hosts: Sequence[str], error_body: ErrorBody = service_error_body) -> None:
         self._application = application
         self._hosts = frozenset(hosts)
         self._error_body = error_body
@@ -57,7 +44,7 @@ class HostCheck:
         if not violation:
             await self._application(scope, receive, send)
             return
-        text = _encode_error(self._error_body(violation))
+        text = self._error_body(403, violation)
         head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(text))]
         await send({"type": "http.response.start", "status": 403, "headers": head})
         await send({"type": "http.response.body", "body": text})

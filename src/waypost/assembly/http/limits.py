@@ -302,6 +302,6 @@ def raise_descriptor_limit() -> None:
 
 def graph_error_body(status: int, text: str) -> bytes:
     """Return the body of an error of the simulator. Source: Cloud API facts 8."""
-    code = 1 if status >= 500 else 100
+    code = 1 if status >= 500 else {403: 200}.get(status, 100)
     error: dict[str, Any] = {"message": text, "type": "OAuthException", "code": code}
     return msgspec.json.encode({"error": error})
