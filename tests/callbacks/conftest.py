@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import ENGINES, StoreLocation
-from waypost.base.clock import ManualClock
 
 MakeCallbackService = Callable[..., Awaitable[CallbackService]]
 

@@ -11,8 +11,9 @@ from sqlalchemy import Connection, update
 from tests.callbacks.conftest import MakeCallbackService
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S, poll_until
-from waypost.base.clock import ManualClock, machine_ms
+from waypost.base.clock import machine_ms
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import live_group, replay_group
 from waypost.store.tables import subscriptions

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
-from waypost.base.clock import ManualClock
 from waypost.callbacks.worker import INTERRUPTED_ERROR
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
@@ -21,7 +21,7 @@ LEASE_MS: Final = 16_000
 _KILLED_SERVICE: Final = """
 import asyncio, base64, pathlib, pickle, sys
 from tests.support.callback_service import CallbackService
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 async def main():
     location = pickle.loads(base64.b64decode(sys.argv[2]))

@@ -5,8 +5,8 @@ import asyncio
 from tests.callbacks.conftest import MakeCallbackService
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_always
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
-from waypost.base.clock import ManualClock
 
 HOUR_MS = 3_600_000
 

@@ -7,8 +7,8 @@ import pytest
 from tests.callbacks.conftest import MakeCallbackService
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
-from waypost.base.clock import ManualClock
 from waypost.client.api_client import ApiResponseError
 
 

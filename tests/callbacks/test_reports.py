@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_in_turn
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
-from waypost.base.clock import ManualClock
 from waypost.domain.callbacks import build_receiver_report
 
 

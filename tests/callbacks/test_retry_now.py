@@ -10,9 +10,9 @@ from sqlalchemy import Connection, update
 from tests.callbacks.conftest import MakeCallbackService
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_always
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
-from waypost.base.clock import ManualClock
 from waypost.client.api_client import ApiResponseError
 from waypost.store.tables import subscriptions
 

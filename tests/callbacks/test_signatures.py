@@ -5,7 +5,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, ReceivedCallback
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 
 def verify(key: str, attempt: ReceivedCallback) -> object:

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from sqlalchemy import Connection, text
 
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, update
 
+from tests.support.manual_clock import ManualClock
 from tests.support.pipeline import HttpResponse, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.store_locations import ENGINES
-from waypost.base.clock import ManualClock
 from waypost.operations import readiness
 from waypost.operations.readiness import READINESS_CHECKS, CheckedServices, Readiness
 from waypost.queue.job import Job

@@ -9,7 +9,7 @@ import pytest
 
 from tests.operators.conftest import TinyOperator, json_response
 from tests.support.builders import ACCOUNT, APP, AT_MS, message, template
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.domain.outcome import OperatorAccepted, OperatorUnavailable, RetryReason, RetryScope
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import GraphRequest, LimitUsage

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tests.support.manual_clock import ManualClock
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
-from waypost.base.clock import ManualClock
 from waypost.store.trace_events import SEND_ATTEMPTED
 
 TEMPORARY_ERROR: dict[str, Any] = {

@@ -13,11 +13,11 @@ import pytest
 from tests.support.builders import ANN, APP
 from tests.support.callback_sink import CallbackSink
 from tests.support.commit_proxy import CommitLoss, CommitProxy, open_commit_proxy
+from tests.support.manual_clock import ManualClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.store_locations import Databases
-from waypost.base.clock import ManualClock
 from waypost.store.queue.job_subjects import QueueName
 
 POLL_MS: Final = 5_001

@@ -4,9 +4,9 @@ from typing import Any
 
 from tests.support.builders import APP
 from tests.support.callback_sink import respond_always
+from tests.support.manual_clock import ManualClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
-from waypost.base.clock import ManualClock
 
 
 async def test_message_accepted_before_a_restart_is_sent_after_it(make_pipeline: Any) -> None:

@@ -13,9 +13,9 @@ import pytest
 from tests.conftest import MakePipeline
 from tests.support.builders import ANN, APP, INSTANCE_KEY
 from tests.support.callback_sink import ReceivedCallback
+from tests.support.manual_clock import ManualClock
 from tests.support.pipeline import ADMIN_TOKEN, API_KEY, HttpResponse, PipelineHarness
 from tests.support.polling import poll_until
-from waypost.base.clock import ManualClock
 from waypost.base.encryption import SecretBox
 from waypost.store.contract import WrongStore
 from waypost.wire.errors import ERROR_HEADER

@@ -8,8 +8,9 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import Connection
 
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import ENGINES, StoreLocation
-from waypost.base.clock import Clock, ManualClock
+from waypost.base.clock import Clock
 from waypost.queue.job import Job
 from waypost.queue.plans import QUEUE_PLANS, QueuePlan
 from waypost.queue.queue import JobQueue

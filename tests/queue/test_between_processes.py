@@ -9,10 +9,11 @@ import psycopg
 import pytest
 
 from tests.queue.conftest import OUTBOUND, QueueHarness, close_harness, crash, open_harness
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S
 from tests.support.store_locations import PostgresLocation
 from waypost.base.batching import GroupCommitClosed
-from waypost.base.clock import ManualClock, SystemClock
+from waypost.base.clock import SystemClock
 from waypost.queue import queue
 from waypost.queue.plans import shard_of
 from waypost.store.queue.leases import SHARD_COUNT

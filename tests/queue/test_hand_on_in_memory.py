@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from benchmarks.statements import Statements
 from tests.queue.conftest import OUTBOUND, QueueHarness, close_harness, open_harness
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import SqliteLocation, StoreLocation
-from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreEngine, StoreUnavailable
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.queue.depths import reopen_dead_letter

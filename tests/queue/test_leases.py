@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.queue.conftest import LEASE_MS, QueueHarness, close_harness, open_harness
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import StoreLocation
-from waypost.base.clock import ManualClock
 
 
 @pytest.fixture

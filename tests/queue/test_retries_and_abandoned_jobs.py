@@ -4,8 +4,8 @@ import pytest
 
 from tests.queue.conftest import QueueHarness, close_harness, crash, open_harness
 from tests.support.builders import AT_MS
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import StoreLocation
-from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.queue.depths import read_dead_letters, remove_dead_letter, reopen_dead_letter

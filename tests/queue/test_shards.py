@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.queue.conftest import LEASE_MS, OUTBOUND, QueueHarness, close_harness, delete_completed, open_harness
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import StoreLocation
-from waypost.base.clock import ManualClock
 from waypost.queue.plans import QUEUE_PLANS, shard_of
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import GroupCursor, NewJob, enqueue_jobs, read_jobs_after, read_subject

@@ -17,9 +17,10 @@ import uvicorn
 from aiohttp import web
 from msgspec.structs import replace
 
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.http.servers import BreakableProtocol
-from waypost.base.clock import Clock, ManualClock, SystemClock
+from waypost.base.clock import Clock, SystemClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.simulator.phones.phone import encode_user_id

@@ -6,9 +6,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, insert, select, update
 
 from tests.support.builders import APP, OPERATOR, PARTNER, message
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import StoreLocation
 from tests.support.store_statements import execute, fetch_column
-from waypost.base.clock import DAY_MS, ManualClock
+from waypost.base.clock import DAY_MS
 from waypost.base.ids import uuid7_text
 from waypost.domain.callbacks import CallbackAttempt
 from waypost.domain.event import InboundWebhook, WebhookItem

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import Connection, func, select, update
 
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import StoreLocation
 from waypost.api.limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, Limiter
-from waypost.base.clock import ManualClock, SystemClock
+from waypost.base.clock import SystemClock
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import change_rates, read_stored_rate
 from waypost.store.database import Database

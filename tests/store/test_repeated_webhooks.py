@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.domain.event import InboundWebhook
 from waypost.operators.cloud.webhook import split

@@ -6,7 +6,8 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, AT_MS
-from waypost.base.clock import DAY_MS, ManualClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import DAY_MS
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import uuid7_text
 from waypost.operations.retention_loop import RetentionLoop

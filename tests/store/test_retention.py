@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy import Connection, func, select, text, update
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER, message
+from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import Databases
 from tests.support.store_statements import execute, fetch_column, fetch_row
-from waypost.base.clock import DAY_MS, ManualClock, SystemClock
+from waypost.base.clock import DAY_MS, SystemClock
 from waypost.base.ids import uuid7_text
 from waypost.domain.callbacks import AttemptKind, CallbackAttempt
 from waypost.domain.event import InboundWebhook, WebhookItem

@@ -10,12 +10,13 @@ import msgspec
 from sqlalchemy import Connection
 
 from tests.support.builders import APP, INSTANCE_KEY, OPERATOR
+from tests.support.manual_clock import ManualClock
 from tests.support.partner_seeding import store_partner
 from tests.support.polling import HANGS_AFTER_S
 from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
 from waypost.assembly.service import Waypost
-from waypost.base.clock import Clock, ManualClock
+from waypost.base.clock import Clock
 from waypost.base.ids import Ids, RandomIds
 from waypost.client.api_client import ApiClient, InProcessTransport
 from waypost.config import Settings

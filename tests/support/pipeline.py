@@ -15,6 +15,7 @@ from crashes.processes import free_port
 from pytest_waypost.message import parse_trace
 from tests.support.builders import ACCOUNT, ANN, APP, INSTANCE_KEY, OPERATOR, PARTNER, is_event
 from tests.support.callback_sink import Callback, CallbackSink
+from tests.support.manual_clock import ManualClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.partner_seeding import store_partner
 from tests.support.polling import HANGS_AFTER_S, poll_until
@@ -23,7 +24,7 @@ from waypost.admin import provisioning
 from waypost.assembly.components import ADAPTERS, WEBHOOK_PATH, MakeOperator
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.service import Waypost
-from waypost.base.clock import Clock, ManualClock, SystemClock, VirtualClock
+from waypost.base.clock import Clock, SystemClock, VirtualClock
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds, SeededIds
 from waypost.base.time_travel import TimeTravel

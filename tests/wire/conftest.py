@@ -21,6 +21,7 @@ from tests.support.case_files import CASES, encode_request, read_case_file, requ
 from tests.support.closed_port import closed_port
 from tests.support.fast_passwords import hash_with_low_cost
 from tests.support.file_server import FileServer
+from tests.support.manual_clock import ManualClock
 from tests.support.pipeline import HttpResponse
 from tests.support.polling import HANGS_AFTER_S
 from tests.support.wire_cases import Case, SetupStep, Step, filled, form_pairs, multipart, value_at
@@ -28,7 +29,6 @@ from tests.support.wire_partners import DAY_MS, HOUR_MS, PASSWORD, REACHABLE_OPE
 from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.service import Waypost
-from waypost.base.clock import ManualClock
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import RandomIds
 from waypost.config import Settings

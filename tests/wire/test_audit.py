@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Connection, text
 
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
+from tests.support.manual_clock import ManualClock
 from waypost.api.limits import RATES
 from waypost.assembly.service import Waypost
-from waypost.base.clock import ManualClock
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.builders import APP, INSTANCE_KEY
+from tests.support.manual_clock import ManualClock
 from tests.support.partner_seeding import store_partner
 from waypost.api.requests import UNCOUNTED
 from waypost.assembly.service import Waypost
-from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport
 from waypost.config import Settings

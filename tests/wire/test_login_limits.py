@@ -12,9 +12,9 @@ from sqlalchemy import Connection, update
 
 from tests.support.builders import INSTANCE_KEY
 from tests.support.fast_passwords import hash_with_low_cost
+from tests.support.manual_clock import ManualClock
 from waypost.api.limits import RATES, Limiter, LoginLimits
 from waypost.assembly.service import Waypost
-from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, InProcessTransport
 from waypost.config import Settings

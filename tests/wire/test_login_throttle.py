@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.support.builders import INSTANCE_KEY
+from tests.support.manual_clock import ManualClock
 from waypost.api.limits import RATES
 from waypost.assembly.service import Waypost
-from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
 

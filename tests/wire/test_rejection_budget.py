@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tests.support.builders import INSTANCE_KEY
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
 from waypost.api.limits import BUDGET_BYTES, MAX_OWNERS, MIN_REQUEST_BYTES, RejectionBudgets
 from waypost.api.requests import FREE_BODY_BYTES, MAX_HELD_BYTES
 from waypost.assembly.service import Waypost
-from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, InProcessTransport
 from waypost.config import Settings

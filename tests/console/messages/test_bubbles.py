@@ -27,10 +27,10 @@ from tests.console.support.bubble_samples import (
     phone_message,
     template_message,
 )
+from tests.support.manual_clock import ManualClock
 from tests.support.media_samples import SAMPLES
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev import demo
-from waypost.base.clock import ManualClock
 from waypost.console.bubbles.items import prepare_messages
 from waypost.console.bubbles.previews import draft_message
 from waypost.console.rendering import PageRenderer

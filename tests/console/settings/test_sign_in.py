@@ -16,11 +16,12 @@ from sqlalchemy import Connection, delete
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, PARTNER
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.console import ConsoleOptions
 from waypost.assembly.dev import demo
 from waypost.assembly.service import Waypost
-from waypost.base.clock import ManualClock, machine_ms
+from waypost.base.clock import machine_ms
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
 from waypost.config import Settings

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
+from tests.support.manual_clock import ManualClock
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.version_3_receiver import open_version_3_receiver, value_of
-from waypost.base.clock import ManualClock
 
 pytestmark = pytest.mark.content_only
 

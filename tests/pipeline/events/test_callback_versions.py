@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, is_event
+from tests.support.manual_clock import ManualClock
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.version_3_receiver import open_version_3_receiver, value_of
 from waypost import __version__
 from waypost.assembly.components import WEBHOOK_PATH
-from waypost.base.clock import ManualClock
 from waypost.store.tables import callbacks, inbound_messages
 
 pytestmark = pytest.mark.content_only

@@ -17,12 +17,13 @@ from sqlalchemy import Connection, select, update
 
 from tests.support.builders import ANN, APP, BEN, OPERATOR, is_event
 from tests.support.file_server import FileServer
+from tests.support.manual_clock import ManualClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import API_KEY, HttpResponse, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.admin import provisioning
 from waypost.api import public_files
-from waypost.base.clock import DAY_MS, ManualClock
+from waypost.base.clock import DAY_MS
 from waypost.domain.media import InboundMedia, UploadedMedia
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import OperatorUpload

@@ -10,12 +10,12 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import ACCOUNT, ANN, APP, BEN, OPERATOR, PARTNER, is_event
+from tests.support.manual_clock import ManualClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import API_KEY, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.admin import provisioning
 from waypost.admin.apps import NewApp, add_app
-from waypost.base.clock import ManualClock
 from waypost.dispatch.media_copies import COPY_DROP_INTERVAL_MS
 
 pytestmark = pytest.mark.content_only

@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 from tests.support.builders import ANN, OPERATOR, is_event
+from tests.support.manual_clock import ManualClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
-from waypost.base.clock import ManualClock
 from waypost.simulator.webhooks.webhooks import sign_body
 
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, is_event
+from tests.support.manual_clock import ManualClock
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
-from waypost.base.clock import ManualClock, VirtualClock
+from waypost.base.clock import VirtualClock
 from waypost.simulator import read_scenario
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS
 

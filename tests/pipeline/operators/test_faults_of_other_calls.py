@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, APP, is_event
+from tests.support.manual_clock import ManualClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import PipelineHarness
-from waypost.base.clock import ManualClock
 
 PNG: Final = sample("png")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 SETTINGS = f"{NUMBER_ID}/settings"
 SDP = "v=0\r\no=- 7 1 IN IP4 127.0.0.1\r\ns=-\r\na=setup:active\r\n"

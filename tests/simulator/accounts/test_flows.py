@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import WABA, Bench, SimulatorResponse
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator.flows.model import PUBLISHED, Flow
 
 HOUR_MS = 3_600_000

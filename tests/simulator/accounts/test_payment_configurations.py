@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
 from tests.simulator.messages.test_orders import amount, order_details
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 CONFIGURATION = {
     "configuration_name": "shop",

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 PROFILE = f"{NUMBER_ID}/whatsapp_business_profile"
 BLOCKS = f"{NUMBER_ID}/block_users"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import NUMBER_ID, Bench, SimulatorResponse
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 CODES = f"{NUMBER_ID}/message_qrdls"
 

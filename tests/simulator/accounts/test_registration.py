@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 
 from tests.simulator.conftest import APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Bench, Receiver
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
 
 DAY_MS = 24 * 3_600_000

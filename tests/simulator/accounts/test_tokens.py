@@ -4,7 +4,7 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import ANN, APP, NUMBER_ID, TOKEN, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
 
 MANAGEMENT = "whatsapp_business_management"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.simulator.conftest import NUMBER_ID, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 HOUR_MS = 3_600_000
 

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import BUSINESS, NUMBER_ID, TOKEN, WABA, Bench, SimulatorResponse
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture" * 40

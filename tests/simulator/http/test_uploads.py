@@ -9,7 +9,7 @@ import secrets
 import pytest
 
 from tests.simulator.conftest import TOKEN, Bench, SimulatorResponse
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 APP = "3000000000000003"
 CONTENT = b"\xff\xd8\xff" + b"picture" * 1000

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, WABA, Bench, SimulatorResponse
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 TEMPLATE = "1400000000000004"
 DAY_S = 24 * 3600

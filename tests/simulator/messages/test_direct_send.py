@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, ANN_USER_ID, NUMBER_ID, WABA, Bench
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
-from waypost.base.clock import DAY_MS, ManualClock
+from waypost.base.clock import DAY_MS
 
 
 async def generated(bench: Bench, **query: str) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 BOB = "15557654321"
 GROUP = "Y2FwaV9ncm91cDoxMjM0NTY3ODkw"

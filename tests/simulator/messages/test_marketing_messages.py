@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, TOKEN, WABA, Bench
-from waypost.base.clock import DAY_MS, ManualClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import DAY_MS
 
 LINK = {"type": "URL", "text": "Shop", "url": "https://shop.example"}
 COMPONENTS = [{"type": "BODY", "text": "Everything is cheap."}, {"type": "BUTTONS", "buttons": [LINK]}]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, WABA, Bench
-from waypost.base.clock import DAY_MS, ManualClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import DAY_MS
 
 
 async def test_text_inside_the_window_is_sent_and_delivered(bench: Bench) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 ID = "1400000000000004"
 HELLO: list[dict[str, Any]] = [{"type": "BODY", "text": "Hello there"}]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator.errors import TITLES
 from waypost.simulator.messages.limits import SENDING_RESTRICTIONS
 

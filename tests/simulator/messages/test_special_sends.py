@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 JsonObject = dict[str, Any]
 HELLO: JsonObject = {"type": "BODY", "text": "Hello there"}

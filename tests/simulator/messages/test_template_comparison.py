@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import Bench, SimulatorResponse
-from waypost.base.clock import DAY_MS, ManualClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import DAY_MS
 from waypost.simulator import AccountSeed, NumberSeed
 
 FIRST, SECOND, FOREIGN = "1400000000000004", "1400000000000005", "1400000000000006"

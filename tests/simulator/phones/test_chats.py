@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator.phones.phones import WINDOW_MS
 
 BEN = "15551234568"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S
-from waypost.base.clock import ManualClock
 
 FIRST = 15_551_000_000
 TAPPED = [

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 DAY_MS = 24 * 3600 * 1000
 USER, NEXT_USER, PARENT = "US.1349", "US.1350", "US.ENT.7"

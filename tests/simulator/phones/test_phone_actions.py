@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, TOKEN, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator.control_error import ControlApiError
 
 JsonObject = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 TWO_REPLIES: list[dict[str, Any]] = [
     {"type": "BODY", "text": "Shall we come?"},

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
 
 OFFLINE = {"is_offline": True}

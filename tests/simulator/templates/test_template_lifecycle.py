@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import Bench
-from waypost.base.clock import ManualClock, SystemClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import SystemClock
 
 ID = "1400000000000004"
 HELLO: list[dict[str, Any]] = [{"type": "BODY", "text": "Hello there"}]

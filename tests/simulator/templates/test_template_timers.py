@@ -6,7 +6,8 @@ from typing import Any
 import aiohttp
 
 from tests.simulator.conftest import ANN, TOKEN, WABA, Bench, Receiver, make_bench
-from waypost.base.clock import ManualClock, VirtualClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import VirtualClock
 from waypost.base.time_travel import TimeTravel
 
 ID = "1400000000000004"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.simulator.conftest import APP, SECRET, TOKEN, WABA, Bench
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 
 HELLO = [{"type": "BODY", "text": "Hello there"}]
 DAY_MS = 24 * 3600 * 1000

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import SECRET, WABA, Bench, WebhookPost
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
-from waypost.base.clock import ManualClock
 from waypost.simulator.accounts.accounts import Outlet
 from waypost.simulator.outbox import Outbox, Update
 from waypost.simulator.webhooks.webhook_faults import BATCH_WAIT_MS

@@ -8,7 +8,8 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, TOKEN, WABA, Bench, Receiver, SimulatorResponse, make_bench
-from waypost.base.clock import ManualClock, SystemClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import SystemClock
 
 BEN = "15551234568"
 SEND: dict[str, Any] = {"on": "call", "call": "messages.send"}

@@ -10,7 +10,7 @@ import aiohttp.web
 import pytest
 
 from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA, Bench, Receiver
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import IncompatibleFile, NumberSeed, Simulator, SimulatorSettings
 

@@ -9,8 +9,8 @@ import aiohttp
 import aiohttp.web
 
 from tests.simulator.conftest import ANN, SECRET, WABA, Bench, Receiver, make_bench
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S
-from waypost.base.clock import ManualClock
 from waypost.simulator import AccountSeed, NumberSeed
 
 HELLO = [{"type": "BODY", "text": "Hello there"}]

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.support.builders import AT_MS
-from waypost.base.clock import DAY_MS, ManualClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import DAY_MS
 from waypost.operations.retention_loop import RetentionLoop
 from waypost.store.accounts.audit_log import (
     ADMIN_ACTOR,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S
 from tests.support.store_locations import PostgresLocation
-from waypost.base.clock import ManualClock
 from waypost.base.encryption import SecretBox, hash_secret
 from waypost.store.accounts import credentials
 from waypost.store.accounts.credentials import CredentialKind

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.support.builders import ACCOUNT, APP, AT_MS, PARTNER, draft, message, template
-from waypost.base.clock import DAY_MS, ManualClock
+from tests.support.manual_clock import ManualClock
+from waypost.base.clock import DAY_MS
 from waypost.base.ids import RandomIds
 from waypost.domain.app import App
 from waypost.domain.message import TemplateSend

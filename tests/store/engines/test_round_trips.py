@@ -19,7 +19,7 @@ from tests.support.builders import (
     message,
     template,
 )
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.base.encryption import SecretBox, WrongInstanceKey
 from waypost.domain.callbacks import Subscription
 from waypost.domain.event import InboundWebhook, WebhookItem

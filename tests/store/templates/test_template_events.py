@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from tests.support.builders import ACCOUNT, APP, AT_MS, PARTNER, draft, id_number, template
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import TEMPLATE_TRANSITIONS

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from tests.support.builders import template
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.base.ids import RandomIds
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.domain.outcome import OperatorAccepted

@@ -4,8 +4,8 @@ from typing import Final
 
 import pytest
 
+from tests.support.manual_clock import ManualClock
 from waypost.api.limits import RATES, SWEEP_EVERY_MS, Limiter
-from waypost.base.clock import ManualClock
 from waypost.config import InvalidSettingValue, convert_settings
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import change_rates, describe_rates, read_stored_rate

@@ -5,7 +5,7 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.base.ids import RandomIds, SeededIds, is_uuid, uuid7_text
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.base.telemetry import counters
 from waypost.base.telemetry.counters import COUNTED_FOR_MS, LimitedRate, LimitedRequests
 

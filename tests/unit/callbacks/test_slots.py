@@ -1,6 +1,6 @@
 """Concurrency slots of callbacks: how many each receiver gets, by its recent health."""
 
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.callbacks.circuits import Circuit, CircuitState
 from waypost.callbacks.receivers import CallbackReceiver
 from waypost.callbacks.slots import (

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.builders import OPERATOR
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.dispatch.operator_circuits import (
     OPEN_THRESHOLDS,
     OPERATOR_PROBE_DELAYS_S,

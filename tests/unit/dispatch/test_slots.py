@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.base.clock import ManualClock
+from tests.support.manual_clock import ManualClock
 from waypost.dispatch.slots import FAST_ACTIVE_MS, NEW_SHARE, SLOT_SHARES, SLOW_CALL_MS, OperatorSlots, SlotClass
 from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
