@@ -130,7 +130,6 @@ class SecretBox:
         """Return the state that replaces the key in use.
 
         Args:
-            key: the new one.
             keeps_root: true if app tokens and signing keys stay as they are.
             old_root_until_ms: otherwise, until when those of before are accepted.
         """

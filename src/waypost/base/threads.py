@@ -25,12 +25,7 @@ class Executor(Protocol):
 
 
 class ThreadPool:
-    """A fixed number of threads that run the oldest waiting call; started with the first call.
-
-    Args:
-        count: number of threads.
-        name: prefix of the threads' names.
-    """
+    """A fixed number of threads that run the oldest waiting call; started with the first call."""
 
     def __init__(self, count: int, name: str) -> None:
         self._count = count

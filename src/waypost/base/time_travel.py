@@ -82,7 +82,6 @@ class TimeTravel:
     """Moves a virtual clock for all components that follow it.
 
     Args:
-        clock: their clock.
         sides: all components that follow it; may be replaced while no travel runs.
     """
 

@@ -148,14 +148,7 @@ class Pacer:
     def account_pause(
         self, job: Job, account: OperatorAccount, now_ms: int, *, business_account_id: str = ""
     ) -> OperatorUnavailable | None:
-        """Return why the account of a message is paused, and pause its source too; None where it is not.
-
-        Args:
-            job: the message's.
-            account: the operator account.
-            now_ms: by the clock.
-            business_account_id: the business account.
-        """
+        """Return why the account of a message is paused, and pause its source too; None where it is not."""
         if not self._paused_accounts:
             return None
         for key in ((account, ""), (account, business_account_id)):

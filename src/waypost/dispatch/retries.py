@@ -34,7 +34,6 @@ def retry_delay_ms(outcome: OperatorUnavailable, attempt: int, chance: random.Ra
     """Return how long to wait before the next attempt; the operator's own delay counts when it is longer.
 
     Args:
-        outcome: of the last attempt.
         attempt: how many attempts there have been.
         chance: where the jitter comes from.
     """
@@ -108,9 +107,7 @@ class OutboundRetries:
         """Retry a job later; return False if it has been unavailable for too long, and fails.
 
         Args:
-            job: claimed.
             since_ms: when its lifetime began.
-            outcome: of this attempt.
             message_id: the message that it sends; its trace shows the attempt.
             in_outage: the circuit of its operator account is open, and decides when it is tried again: it is due after
                 the first delay, so that it does not wait for long once the operator is back.

@@ -50,10 +50,8 @@ def apply_inbound_message(context: EventContext, account_id: str, item_id: int, 
     """Record the sender, open the window, and emit a callback; a group's message opens none and has no recipient.
 
     Args:
-        context: the transaction.
         account_id: of the operator account that reports it.
         item_id: of the webhook item; the content stays there.
-        event: the inbound message.
     """
     connection, at_ms = context.connection, context.at_ms
     app = app_by_phone_number_id(connection, account_id, event.phone_number_id)

@@ -41,12 +41,7 @@ class IgnoredEvent(StrEnum):
 
 
 class EventLookup:
-    """Finds the messages and apps of a batch of events.
-
-    Args:
-        connection: the writer's.
-        events: the batch.
-    """
+    """Finds the messages and apps of a batch of events."""
 
     def __init__(self, connection: Connection, events: Iterable[Event]) -> None:
         self._connection = connection

@@ -64,7 +64,6 @@ def record_user_ids(context: EventContext, statuses: Sequence[tuple[str, StatusE
     What concerns more than one row is left to the status itself.
 
     Args:
-        context: of the transaction.
         statuses: each with the id of the operator account that it came from.
     """
     user_ids: dict[tuple[str, str], NumberWithUserId | None] = {}

@@ -55,9 +55,7 @@ class StateChangeRecorder:
     """Collects the events of one transaction, and writes them at its end.
 
     Args:
-        connection: the writer's.
         ids: for callbacks.
-        at_ms: now.
         hold_ms: how long after a message was accepted its events are delayed, so that the sender can
             store the message's id first.
     """
@@ -121,8 +119,6 @@ class StateChangeRecorder:
         """Move a message through these states; each but `uncertain` causes a callback.
 
         Args:
-            row: of the message.
-            app: its app.
             states: in order; at least one.
             recipient_id: whom it is for; callbacks are in order per recipient.
             operator_message_id: where the operator has given one.

@@ -35,13 +35,8 @@ def apply_status_change(
     """Move a template to a status, unless the table of transitions does not allow it; return whether it moved.
 
     Args:
-        connection: the writer's.
-        recorder: of this transaction.
         app: whose callbacks; None where it has been deleted.
-        template: as it is now.
-        status: the new one.
         event: with the reason and the description.
-        at_ms: now.
     """
     decided_on_s = max(event.at_s, template.decided_on_s)
     if not is_template_transition(template.status, status):

@@ -44,9 +44,6 @@ def align_templates(
     """Bring our templates into line with the operator's; each difference of the status causes a callback.
 
     Args:
-        connection: the writer's.
-        recorder: of this transaction.
-        business_account_id: whose templates.
         listed: the operator's whole list, with the result of each review.
         pending_ids: ids of ours of which something has yet to be sent to the operator: they are not changed.
         now_ms: by our clock.

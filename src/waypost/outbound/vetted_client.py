@@ -121,7 +121,6 @@ class VettedClient:
         Args:
             url: of a partner's choice.
             body: sent as it is.
-            headers: to send.
             may_send: checked just before it is sent.
         """
         if not self._is_open:
@@ -146,7 +145,6 @@ class VettedClient:
         Args:
             url: of a partner's choice.
             receive_chunk: receives each part. An error that it raises ends the call, and is raised here.
-            headers: to send.
         """
         if not self._is_open:
             raise RuntimeError("the client is not open")

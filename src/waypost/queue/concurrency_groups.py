@@ -93,7 +93,6 @@ class ConcurrencyGroup:
     """The jobs of one group that are in memory.
 
     Args:
-        name: of the group.
         is_read: all jobs of it in the store are in memory.
 
     Attributes:
@@ -173,7 +172,6 @@ class ConcurrencyGroup:
         """Return where to continue reading.
 
         Args:
-            real_ms: now.
             in_order: whether positions are committed in order.
         """
         if in_order:

@@ -53,7 +53,6 @@ class JobQueue:
     """Queues of jobs, claimed in batches, one at a time per ordering key.
 
     Args:
-        database: open.
         clock: `now_ms` decides what is due; leases follow `real_ms`.
         holder: names this process in leases.
         lease_ms: how long a lease lasts unless renewed; unused where the store has one process.
@@ -228,7 +227,6 @@ class JobQueue:
         """Return a job to its queue, to be tried again from `due_ms` on.
 
         Args:
-            job: claimed.
             due_ms: not before then.
             note: why; stored.
             detach: its followers no longer wait for it.

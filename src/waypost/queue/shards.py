@@ -38,7 +38,6 @@ class Shards:
     """The leases of one process.
 
     Args:
-        database: open.
         clock: its `real_ms` decides when to renew.
         schedulers: the scheduler of each queue; groups of shards that are lost are dropped from it.
         plans: the limits of each queue.

@@ -35,7 +35,6 @@ class StageWorker:
     A defect belongs to its job: that job is retried later and the loop continues.
 
     Args:
-        queue: all queues.
         queue_name: the one that it works.
         prepare: prepares a batch.
         pace: decides whether a job may start; None: every one may.

@@ -156,7 +156,6 @@ class UnpaidRequests:
     It runs the real one, and measures what that takes, for which nobody may pay; if nobody does, the response waits.
 
     Args:
-        connection: the connection.
         clients: of its listener.
         application: the real application.
     """

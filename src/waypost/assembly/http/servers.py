@@ -207,7 +207,6 @@ def watch_end_of_input(stop_event: asyncio.Event, *, exit_after_s: float | None 
     A signal can be missed, and a killed program sends none; its pipes always close.
 
     Args:
-        stop_event: the event.
         exit_after_s: exit this process so long after that, even if its loop is blocked; None: never.
     """
     loop = asyncio.get_running_loop()

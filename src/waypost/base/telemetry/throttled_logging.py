@@ -51,11 +51,7 @@ class _Logger(Protocol):
 
 
 class ThrottledLog:
-    """A logger with a bounded rate for each kind of record.
-
-    Args:
-        logger: writes the records.
-    """
+    """A logger with a bounded rate for each kind of record."""
 
     def __init__(self, logger: _Logger) -> None:
         self._logger = logger

@@ -119,7 +119,6 @@ class Tracer:
         """Record a step of a message. Errors of listeners are suppressed.
 
         Args:
-            step: of the table.
             message_id: ours.
             failed: True if the step failed.
             took_s: duration of the step, which ends now.

@@ -236,7 +236,6 @@ class PartnerCallbackReceiver:
     """An ASGI application: callbacks go to the partner's inbox, all other requests to the simulator.
 
     Args:
-        simulator: its application.
         find_inbox: returns that of the partner with an id; None if there is none.
     """
 
