@@ -110,16 +110,25 @@ async def authorise_app(services: Services, request: Request, *, allow_query: bo
     Raises:
         ApiError: 401 a wrong credential or another partner's app, 429 too many.
     """
-    match request.credential:
-        case Credential.PARTNER_TOKEN | Credential.UNIVERSAL_TOKEN:
-            app = await app_of_partner_token(services, request)
-        case Credential.API_KEY:
-            app = await app_of_api_key(services, request)
-        case _:
-            app = await app_of_app_token(services, request, allow_query=allow_query)
+    app = await app_in_path(services, request, allow_query=allow_query)
     request.note_caller(app.partner_id, app.id)
     await request.spend(services.limiter, app.id, app)
     return app
+
+
+async def app_in_path(services: Services, request: Request, *, allow_query: bool = False) -> App:
+    """Return the app in the path, authorised by the route's credential.
+
+    Raises:
+        ApiError: a wrong credential, or another partner's app.
+    """
+    match request.credential:
+        case Credential.PARTNER_TOKEN | Credential.UNIVERSAL_TOKEN:
+            return await app_of_partner_token(services, request)
+        case Credential.API_KEY:
+            return await app_of_api_key(services, request)
+        case _:
+            return await app_of_app_token(services, request, allow_query=allow_query)
 
 
 async def authorise_app_by_name(services: Services, request: Request) -> App:

@@ -9,9 +9,7 @@ from sqlalchemy import Connection
 from waypost.api.authorisation import (
     Credential,
     KeyHolder,
-    app_of_api_key,
-    app_of_app_token,
-    app_of_partner_token,
+    app_in_path,
     holder_may_use,
     holder_of_api_key,
     partner_of_token,
@@ -121,8 +119,8 @@ async def commit(
         services: of the endpoint.
         request: the request.
         work: the write: a function of a connection and `args`.
-        args: further arguments of `serve_in_process`.
-        make_response: makes the response from the result of `serve_in_process`; if it raises, nothing is written.
+        args: its further arguments.
+        make_response: makes the response from its result; if it raises, nothing is written.
 
     Returns:
         The response; or the one already stored under the key, and then nothing is written.
@@ -161,28 +159,18 @@ async def record_message(services: Services, request: Request, message: Message,
     count = await services.quotas.admit_message(message.partner_id)
     try:
         keyed = request.idempotency
-        if keyed is not None:
-            return await _record_keyed(services, keyed, message, response)
-        await services.database.join_from_request(record_messages, message)
+        if keyed is None:
+            await services.database.join_from_request(record_messages, message)
+            return response
+        keyed.app_id = message.app_id
+        item = (keyed.keyed_request, message, _encrypt_response(services, keyed, response))
+        earlier = await services.database.join_from_request(record_keyed_messages, item)
+        if earlier is not None:
+            return _replay(services, keyed, earlier)
+        keyed.is_complete = True
         return response
     finally:
         count.storing -= 1
-
-
-async def _record_keyed(
-    services: Services, keyed: IdempotentRequest, message: Message, response: ApiResponse
-) -> ApiResponse:
-    keyed.app_id = message.app_id
-    item: tuple[KeyedRequest, Message, bytes] = (
-        keyed.keyed_request,
-        message,
-        _encrypt_response(services, keyed, response),
-    )
-    earlier = await services.database.join_from_request(record_keyed_messages, item)
-    if earlier is not None:
-        return _replay(services, keyed, earlier)
-    keyed.is_complete = True
-    return response
 
 
 async def _carry_out(services: Services, request: Request, keyed: IdempotentRequest, endpoint: Endpoint) -> ApiResponse:
@@ -224,23 +212,16 @@ async def _unmark(services: Services, keyed: IdempotentRequest, *, is_undone: bo
 
 async def _identify_caller(services: Services, request: Request) -> tuple[int, str | None, KeyHolder | None] | None:
     """Return the caller's partner id, the app id in the path and the API key's holder; None if not authorised."""
-    in_path = "app_id" in request.path
     try:
-        match request.credential:
-            case Credential.API_KEY if not in_path:
-                holder = await holder_of_api_key(services, request)
-                return holder.partner_id, None, holder
-            case Credential.API_KEY:
-                app = await app_of_api_key(services, request)
-            case Credential.PARTNER_TOKEN | Credential.UNIVERSAL_TOKEN if not in_path:
-                return await partner_of_token(services, request), None, None
-            case Credential.PARTNER_TOKEN | Credential.UNIVERSAL_TOKEN:
-                app = await app_of_partner_token(services, request)
-            case _:
-                app = await app_of_app_token(services, request)
+        if "app_id" in request.path:
+            app = await app_in_path(services, request)
+            return app.partner_id, app.id, None
+        if request.credential == Credential.API_KEY:
+            holder = await holder_of_api_key(services, request)
+            return holder.partner_id, None, holder
+        return await partner_of_token(services, request), None, None
     except ApiError:
         return None
-    return app.partner_id, app.id, None
 
 
 async def _may_read_response(services: Services, holder: KeyHolder | None, earlier: EarlierRequest) -> bool:

@@ -382,7 +382,12 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
     if taken is not None:
         return taken
     number = await _find_number(AppCall(services, call.request, app))
-    is_callback_valid = not fields.callback_url or _is_url(fields.callback_url)
+    is_callback_valid = True
+    try:
+        if fields.callback_url:
+            check_url(fields.callback_url)
+    except ApiError:
+        is_callback_valid = False
     preferences = replace(
         app.preferences,
         storage_region=fields.storage_region,
@@ -426,11 +431,3 @@ async def _find_number(call: AppCall) -> OperatorNumber:
         if read_phone_number(number.display_number) == call.app.phone_number:
             return number
     raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, _NOT_OF_ACCOUNT)
-
-
-def _is_url(text: str) -> bool:
-    try:
-        check_url(text)
-    except ApiError:
-        return False
-    return True

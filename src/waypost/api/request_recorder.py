@@ -7,22 +7,35 @@ Source: decision 0108.
 
 import asyncio
 import contextlib
+import json
+import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import quote
 
 from waypost.api.access_log import TrustedProxies, rate_limit_address
-from waypost.api.logged_requests import RecordedRequest, describe_request, make_entry
+from waypost.api.authorisation import Credential, tokens_of
 from waypost.api.requests import UNCOUNTED, Request, Scope
-from waypost.api.route import RouteRow
+from waypost.api.route import BodyFormat, RouteRow
 from waypost.base.clock import Clock
+from waypost.base.encryption import hash_secret
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
-from waypost.store.requests.request_log import CallerNames, add_request_entries, read_caller_names, trim_request_log
+from waypost.store.requests.request_log import (
+    CallerNames,
+    RequestLogEntry,
+    add_request_entries,
+    read_caller_names,
+    trim_request_log,
+)
+from waypost.wire.errors import ERRORS, INTERNAL_TEXT
+from waypost.wire.redaction import HIDDEN_SECRET, TextVisibility, mask_logged_request, mask_logged_response
 
 MAX_QUEUED: Final = 2_000
 """Requests that wait to be written; further ones are counted and not logged."""
@@ -36,8 +49,43 @@ BATCH_ENTRIES: Final = 100
 """Of one transaction."""
 FLUSH_EVERY_S: Final = 1.0
 _MINUTE_MS: Final = 60_000
+_NAMED_FIELD: Final = re.compile(r"(?P<header>The header )?(?P<field>[\w\[\]-]+(?:\.[\w\[\]-]+)*)")
+"""The header or field that an explanation begins with."""
+_ACCEPTED: Final = re.compile(r" must (?:be|hold|have) (.+?)\.?$", re.DOTALL)
+"""What an explanation says to be accepted."""
+MAX_LOGGED_BODY_BYTES: Final = 16 * 1024
+"""Of a longer body only the size is logged."""
+MAX_LOGGED_CHARS: Final = 8_000
+"""Of a redacted body; of a longer one only the size is logged."""
+MAX_TEXT_CHARS: Final = 500
+_SHOWN_PARAMETERS: Final = frozenset({  # of a path; other values may be secret keys
+    "app_id", "app_name", "element_name", "template_id", "message_id", "subscription_id", "flow_id", "group_id",
+    "key_id", "phone", "reference_id", "configuration_name",
+})  # fmt: skip
+_RECIPIENT_MEMBERS: Final = ("destination", "to", "recipient", "user", "phone", "phoneNumber")
+_PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 _defects: Final = log("api")
 _log: Final = ThrottledLog(_defects)
+
+
+class RecordedRequest(NamedTuple):
+    """A request that waits to be written: texts and numbers only.
+
+    Attributes:
+        entry: what is known without the store; its app is that of the path, another partner's too.
+        token_hashes: of its credentials.
+        source: the phone number of the app.
+        template_id: of the template that it sends.
+        content_with_params: its content with the template's values, for a template without one-time codes; empty: the
+            values are not shown.
+    """
+
+    entry: RequestLogEntry
+    row: RouteRow
+    token_hashes: tuple[str, ...]
+    source: str = ""
+    template_id: str = ""
+    content_with_params: str = ""
 
 
 class RequestRecorder:
@@ -199,3 +247,208 @@ class RequestRecorder:
             except StoreUnavailable:
                 return
             del self._untrimmed[partner_id]
+
+
+def describe_request(
+    request: Request | None,
+    row: RouteRow,
+    status: int,
+    error: ApiError | None,
+    *,
+    headers: Sequence[tuple[bytes, bytes]],
+    body: bytes | None,
+    id: str,
+    at_ms: int,
+    took_s: float,
+    request_id: str,
+    show_text: bool,
+) -> RecordedRequest:
+    """Return what the log says of a request; its content and its response only if it had a valid credential.
+
+    Args:
+        request: None: it could not be read.
+        row: of its route.
+        status: of its response.
+        error: that it ended in.
+        headers: of its response as they are sent, except those of the server.
+        body: of its response: JSON; empty: none; None: a file.
+        id: of the entry.
+        at_ms: the time of the response.
+        took_s: from the request's headers to the response.
+        request_id: as of the entry.
+        show_text: True if texts are stored.
+    """
+    partner_id = None if request is None else request.partner_id
+    message, explanation = _error_texts(error, status)
+    entry = RequestLogEntry(
+        id=id,
+        at_ms=at_ms,
+        partner_id=partner_id,
+        app_id="" if request is None else request.app_id or request.path.get("app_id", ""),
+        route=row.name,
+        credential="",
+        status=status,
+        error=_error_name(error, status),
+        message=_clean(message),
+        explanation=_clean(explanation),
+        field="" if error is None else _clean(_find_field(error, row)),
+        accepted="" if error is None else _clean(_describe_accepted(error, row)),
+        request="",
+        response="",
+        recipient="",
+        size_bytes=0 if request is None else len(request.body),
+        took_us=int(took_s * 1_000_000),
+        request_id=request_id,
+    )
+    key = None if request is None else request.header(b"apikey")
+    tokens = [*([key] if key else []), *(() if request is None else tokens_of(request))]
+    recorded = RecordedRequest(entry, row, tuple(map(hash_secret, tokens)))
+    if request is None or partner_id is None:
+        return recorded
+    entry = replace(entry, response=_render_response(headers, body, entry.message, show_text=show_text))
+    return _add_content(recorded._replace(entry=entry), request, show_text=show_text)
+
+
+def make_entry(recorded: RecordedRequest, names: CallerNames) -> RequestLogEntry:
+    """Return the entry of a request, with the names of its caller."""
+    entry = recorded.entry
+    app_id = entry.app_id or names.apps.get(recorded.source, "")
+    owner_id = names.partners.get(app_id)
+    if entry.partner_id is not None and owner_id not in (None, entry.partner_id):
+        owner_id = None  # another partner's app does not exist for this one
+    return replace(
+        entry,
+        # A request without a valid credential is shown to the partner of the app in its path, without its content.
+        partner_id=owner_id if entry.partner_id is None else entry.partner_id,
+        app_id=_clean(app_id) if owner_id is not None else "",
+        credential=_describe_credential(recorded, names),
+        request=recorded.content_with_params if recorded.template_id in names.templates else entry.request,
+    )
+
+
+def _error_texts(error: ApiError | None, status: int) -> tuple[str, str]:
+    """Return the message of an error response and its explanation; both empty for any other."""
+    if error is None:
+        return INTERNAL_TEXT if status >= 500 else "", ""
+    text = error.text or ERRORS[error.code].text
+    return (error.explanation, "") if text is None else (text, error.explanation)
+
+
+def _error_name(error: ApiError | None, status: int) -> str:
+    if error is not None:
+        return error.code.value
+    return "" if status < 400 else "unavailable" if status == 503 else "internal error"
+
+
+def _describe_credential(recorded: RecordedRequest, names: CallerNames) -> str:
+    if recorded.row.credential is Credential.NONE:
+        return ""
+    if recorded.entry.partner_id is None:
+        return "not valid" if recorded.token_hashes else "not sent"
+    known = (names.credentials.get(token_hash) for token_hash in recorded.token_hashes)
+    return next((name for name in known if name), recorded.row.credential.value)
+
+
+def _find_field(error: ApiError, row: RouteRow) -> str:
+    """Return the invalid field: as the error names it, or the header or field that its explanation begins with."""
+    named = _NAMED_FIELD.match(error.explanation)
+    if error.field or named is None:
+        return error.field
+    outer = re.split(r"[.\[]", named["field"], maxsplit=1)[0]
+    is_field = named["header"] or any(each.name == outer for each in (*row.fields, *row.query))
+    return named["field"] if is_field else ""
+
+
+def _describe_accepted(error: ApiError, row: RouteRow) -> str:
+    """Return what would be accepted: what the error says, and what the reference says about the field."""
+    name = re.split(r"[.\[]", _find_field(error, row), maxsplit=1)[0]
+    known = next((each for each in (*row.fields, *row.query) if each.name == name), None) if name else None
+    if known is None or "." in _find_field(error, row):
+        rule = _ACCEPTED.search(error.explanation)
+        return error.accepted or (rule[1] if rule else "")
+    example = f" Example: {known.example}" if known.example else ""
+    is_said = error.accepted.casefold() in known.meaning.casefold()
+    return f"{'' if is_said else error.accepted + '. '}{known.meaning}{example}"
+
+
+def _add_content(recorded: RecordedRequest, request: Request, *, show_text: bool) -> RecordedRequest:
+    """Add the redacted request, the template and the recipient that it names, and the phone number of the app."""
+    row = recorded.row
+    size_bytes = len(request.body)
+    is_long = size_bytes > MAX_LOGGED_BODY_BYTES
+    query = request.scope.get("query_string", b"").decode("ascii", "replace")
+    visibility = TextVisibility(show_text, holds_code=True)
+    text = request.text() if request.body and not is_long else ""
+    masked: Any = mask_logged_request(text, visibility) if text else None
+    body: Any = masked
+    if row.body_format is BodyFormat.MULTIPART:
+        body = "(a form in parts)"
+    elif is_long or len(json.dumps(masked)) > MAX_LOGGED_CHARS:
+        body = f"({size_bytes} bytes)"
+    masked_query: Any = mask_logged_request(query, visibility) if query and len(query) <= MAX_LOGGED_CHARS else None
+    content: dict[str, Any] = {
+        "path": _PARAMETER.sub(lambda match: _shown_parameter(request.path, match[1]), row.path),
+        "query": masked_query if isinstance(masked_query, dict) else {},
+        "type": (request.header(b"content-type") or "").partition(";")[0].strip()[:100],
+        "credential": row.credential.value,
+        "body": body,
+    }
+    members = cast("dict[str, Any]", masked if isinstance(masked, dict) else {})
+    source = members.get("source")
+    template = members.get("template")
+    template_id = cast("dict[str, Any]", template).get("id") if isinstance(template, dict) and body is masked else None
+    content_with_params = ""
+    if show_text and isinstance(template_id, str):
+        whole = content | {"body": mask_logged_request(text, TextVisibility(text=True))}
+        content_with_params = json.dumps(whole, separators=(",", ":"))
+    entry = replace(
+        recorded.entry,
+        request=json.dumps(content, separators=(",", ":")),
+        recipient=_clean(_find_recipient(request.path, masked)),
+    )
+    return recorded._replace(
+        entry=entry,
+        template_id=template_id if isinstance(template_id, str) else "",
+        content_with_params=content_with_params,
+        source=source if isinstance(source, str) and source.isdecimal() else "",
+    )
+
+
+def _render_response(
+    headers: Sequence[tuple[bytes, bytes]], body: bytes | None, message: str, *, show_text: bool
+) -> str:
+    """Return the redacted response as JSON; the message of an error is shown, for the entry has it anyway."""
+    shown: Any = None
+    if body is None:
+        shown = "(a file)"
+    elif len(body) > MAX_LOGGED_BODY_BYTES:
+        shown = f"({len(body)} bytes)"
+    elif body:
+        shown = mask_logged_response(body.decode("utf-8", "replace"), TextVisibility(show_text, holds_code=True))
+        if message and isinstance(shown, dict) and "message" in shown:
+            shown = cast("dict[str, Any]", shown) | {"message": message}
+        if len(json.dumps(shown)) > MAX_LOGGED_CHARS:
+            shown = f"({len(body)} bytes)"
+    texts = [[_clean(text.decode("latin-1")) for text in header] for header in headers]
+    return json.dumps({"headers": texts, "body": shown}, separators=(",", ":"))
+
+
+def _shown_parameter(path: Mapping[str, str], name: str) -> str:
+    value = path.get(name, "")
+    return quote(value[:200], safe="") if name in _SHOWN_PARAMETERS else HIDDEN_SECRET
+
+
+def _find_recipient(path: Mapping[str, str], body: Any) -> str:
+    """Return the first phone number, as digits, or user id of a request; empty without one."""
+    members = cast("Mapping[str, Any]", body if isinstance(body, Mapping) else {})
+    for value in (path.get("phone"), *(members.get(name) for name in _RECIPIENT_MEMBERS)):
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
+            digits = re.sub(r"[^0-9]", "", str(value))
+            return digits if re.fullmatch(r"[+0-9() .-]+", str(value)) else str(value)
+    return ""
+
+
+def _clean(text: str) -> str:
+    """Return a text as it is stored: printable, and limited in length."""
+    plain = "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT_CHARS])
+    return plain.encode("utf-8", "replace").decode()

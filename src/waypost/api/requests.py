@@ -3,8 +3,7 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -366,67 +365,40 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
         raise ConnectionError("the client disconnected")
     if not message.get("more_body", False) and len(body) <= MAX_BODY_BYTES:
         return body
-    parts, size = [body], len(body)
-    with _held_bodies.hold() as held:
-        while message.get("more_body", False):
-            if size > MAX_BODY_BYTES:
-                break
-            held.grow_to(size)
+    parts, size, held_bytes = [body], len(body), 0
+    try:
+        while message.get("more_body", False) and size <= MAX_BODY_BYTES:
+            added_bytes = max(size - FREE_BODY_BYTES, 0) - held_bytes
+            held_bytes += added_bytes
+            _held.size_bytes += added_bytes
+            if added_bytes and _held.size_bytes > MAX_HELD_BYTES:
+                raise ApiError(
+                    ErrorCode.TOO_MANY_REQUESTS,
+                    f"At most {MAX_HELD_BYTES // 1024 // 1024} MB of large bodies may be arriving at once; try again "
+                    "in 5 s.",
+                    retry_after_s=5,
+                )
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ConnectionError("the client disconnected")
             part: bytes = message.get("body", b"")
             size += len(part)
             parts.append(part)
+    finally:
+        _held.size_bytes -= held_bytes
     if size > MAX_BODY_BYTES:
         raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MAX_BODY_BYTES} bytes.")
     return b"".join(parts)
 
 
-class _HeldBodies:
-    """The memory of all bodies that are arriving in this process."""
+@dataclass(slots=True)
+class _HeldBytes:
+    """The memory of all bodies that are arriving in this process, beyond what every body may have."""
 
-    def __init__(self) -> None:
-        self.size_bytes = 0
-
-    @contextmanager
-    def hold(self) -> Generator["_HeldBody"]:
-        """Count one body until it is read or given up."""
-        held = _HeldBody(self)
-        try:
-            yield held
-        finally:
-            self.size_bytes -= held.size_bytes
+    size_bytes: int = 0
 
 
-class _HeldBody:
-    """The part of one body that has arrived, beyond what every body may have."""
-
-    def __init__(self, bodies: _HeldBodies) -> None:
-        self._bodies = bodies
-        self.size_bytes = 0
-
-    def grow_to(self, size_bytes: int) -> None:
-        """Count what has arrived.
-
-        Raises:
-            ApiError: 429, all bodies together are too large.
-        """
-        added = max(size_bytes - FREE_BODY_BYTES, 0) - self.size_bytes
-        self.size_bytes += added
-        self._bodies.size_bytes += added
-        if added and self._bodies.size_bytes > MAX_HELD_BYTES:
-            raise ApiError(
-                ErrorCode.TOO_MANY_REQUESTS,
-                (
-                    f"At most {MAX_HELD_BYTES // 1024 // 1024} MB of large bodies may be arriving at once; try again "
-                    "in 5 s."
-                ),
-                retry_after_s=5,
-            )
-
-
-_held_bodies: Final = _HeldBodies()
+_held: Final = _HeldBytes()
 
 
 async def send_response(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:

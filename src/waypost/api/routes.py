@@ -12,7 +12,7 @@ from waypost.api.apps import apps, keys, settings, universal_tokens, users
 from waypost.api.messages import passthrough, send, status
 from waypost.api.operation import Operations
 from waypost.api.route import RouteRow
-from waypost.api.templates import analytics, check, create, edit, library, lists
+from waypost.api.templates import analytics, create, edit, library, lists
 
 _SECTIONS: Final[Mapping[str, tuple[Operations, ...]]] = {  # by the headings of the reference, in its order
     "Login and tokens": (login.operation, keys.operation, universal_tokens.operation),
@@ -28,7 +28,7 @@ _SECTIONS: Final[Mapping[str, tuple[Operations, ...]]] = {  # by the headings of
     ),
     "Not supported": (unsupported.operation,),
     "Templates": (create.operation, lists.operation, edit.operation, lists.sync_operation),
-    "Template check": (check.operation,),
+    "Template check": (edit.check_operation,),
     "Template library": (library.operation,),
     "Template analytics": (analytics.operation, analytics.insights_operation),
     "Subscriptions": (subscriptions.operation, reports.operation),

@@ -45,6 +45,15 @@ ONE_SUBSCRIPTION: Final = f"{APP}/subscription/{{subscription_id}}"
 ONE_SUBSCRIPTION_ERRORS: Final = (ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, ErrorCode.NOT_SUBSCRIPTION_OWNER)
 _KEY_ERRORS: Final = (ErrorCode.KEY_NOT_ASSOCIATED,)
 _SUBSCRIPTION: Final = success(subscription=SubscriptionObject)
+_operation: Final = partial(operation, rate="subscription", by_key=True, key_errors=_KEY_ERRORS)
+_delete_all: Final = partial(
+    operation,
+    "DELETE",
+    returns=None,
+    rate="subscription",
+    at_operator=False,
+    wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
+)
 
 
 class NewSubscription(Struct, rename={"show_on_ui": "showOnUI", "do_check": "doCheck"}):
@@ -111,11 +120,10 @@ class SubscriptionCall(AppCall):
         return call
 
 
-@operation(
+@_operation(
     "POST",
     f"{APP}/subscription",
     _SUBSCRIPTION,
-    rate="subscription",
     body=NewSubscription,
     body_format=BodyFormat.FORM,
     errors=(
@@ -126,8 +134,6 @@ class SubscriptionCall(AppCall):
         ErrorCode.INVALID_URL,
     ),
     idempotency=IdempotencyMode.MARKED_FIRST,
-    by_key=True,
-    key_errors=_KEY_ERRORS,
 )
 async def create_subscription(call: SubscriptionCall) -> ApiResponse:
     """Create a subscription, once its URL has responded to one ping.
@@ -175,41 +181,23 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
         raise too_many_error() from error
 
 
-@operation(
-    "GET",
-    f"{APP}/subscription",
-    success(subscriptions=list[SubscriptionObject]),
-    rate="subscription",
-    at_operator=False,
-    by_key=True,
-    key_errors=_KEY_ERRORS,
-)
+@_operation("GET", f"{APP}/subscription", success(subscriptions=list[SubscriptionObject]), at_operator=False)
 async def list_subscriptions(call: SubscriptionCall) -> dict[str, Any]:
     """Return the app's subscriptions, oldest first."""
     subscriptions = await stored_subscriptions(call.services, call.app)
     return {"status": "success", "subscriptions": [subscription_object(each) for each in subscriptions]}
 
 
-@operation(
-    "GET",
-    ONE_SUBSCRIPTION,
-    _SUBSCRIPTION,
-    rate="subscription",
-    at_operator=False,
-    errors=ONE_SUBSCRIPTION_ERRORS,
-    by_key=True,
-    key_errors=_KEY_ERRORS,
-)
+@_operation("GET", ONE_SUBSCRIPTION, _SUBSCRIPTION, at_operator=False, errors=ONE_SUBSCRIPTION_ERRORS)
 async def show_subscription(call: SubscriptionCall) -> dict[str, Any]:
     """Return one subscription."""
     return _response(await subscription_in_path(call))
 
 
-@operation(
+@_operation(
     "PUT",
     ONE_SUBSCRIPTION,
     _SUBSCRIPTION,
-    rate="subscription",
     body=SubscriptionChange,
     body_format=BodyFormat.FORM,
     errors=(
@@ -219,8 +207,6 @@ async def show_subscription(call: SubscriptionCall) -> dict[str, Any]:
         ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
         ErrorCode.INVALID_URL,
     ),
-    by_key=True,
-    key_errors=_KEY_ERRORS,
 )
 async def update_subscription(call: SubscriptionCall) -> dict[str, Any]:
     """Change a subscription, or pause it with `active` false; absent fields stay unchanged.
@@ -280,16 +266,7 @@ def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscr
     )
 
 
-@operation(
-    "DELETE",
-    ONE_SUBSCRIPTION,
-    None,
-    rate="subscription",
-    at_operator=False,
-    errors=ONE_SUBSCRIPTION_ERRORS,
-    by_key=True,
-    key_errors=_KEY_ERRORS,
-)
+@_operation("DELETE", ONE_SUBSCRIPTION, None, at_operator=False, errors=ONE_SUBSCRIPTION_ERRORS)
 async def delete_subscription(call: SubscriptionCall) -> None:
     """Delete one subscription; 204 with no body."""
     app = call.app
@@ -298,25 +275,8 @@ async def delete_subscription(call: SubscriptionCall) -> None:
         raise _unknown_error()
 
 
-@operation(
-    "DELETE",
-    f"{APP}/subscription",
-    None,
-    rate="subscription",
-    at_operator=False,
-    wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
-    other_app=ErrorCode.UNAUTHORIZED_ACCESS,
-)
-@operation(
-    "DELETE",
-    f"{KEY_APP}/subscription",
-    None,
-    credential=Credential.API_KEY,
-    rate="subscription",
-    at_operator=False,
-    errors=_KEY_ERRORS,
-    wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
-)
+@_delete_all(path=f"{APP}/subscription", other_app=ErrorCode.UNAUTHORIZED_ACCESS)
+@_delete_all(path=f"{KEY_APP}/subscription", credential=Credential.API_KEY, errors=_KEY_ERRORS)
 async def delete_all_subscriptions(call: SubscriptionCall) -> None:
     """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
     await call.services.database.write(delete_subscriptions, call.app.id, call.app.partner_id)

@@ -357,23 +357,14 @@ async def edit_app(call: AppCall, fields: AppChanges) -> dict[str, Any]:
             ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set only before the app goes live; this app is live."
         )
     if fields.webhook_url:
-        await _check_webhook_room(services, app)
+        subscriptions = await stored_subscriptions(services, app)
+        if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP and all(one.tag != WEBHOOK_TAG for one in subscriptions):
+            raise too_many_error()
     changed = await update_app(services, app, partial(_apply_changes, changes=fields))
     if fields.webhook_url:  # only now: a name that is taken must not leave a subscription behind
         await _set_webhook_url(services, changed, fields.webhook_url)
     item = changed_app(changed, await partner_of(services, changed))
     return {"status": "success", "app": item, "appDetails": item}  # public clients read either
-
-
-async def _check_webhook_room(services: Services, app: App) -> None:
-    """Check that `_set_webhook_url` has room for its subscription.
-
-    Raises:
-        ApiError: the app has as many other subscriptions as it may.
-    """
-    subscriptions = await stored_subscriptions(services, app)
-    if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP and all(one.tag != WEBHOOK_TAG for one in subscriptions):
-        raise too_many_error()
 
 
 async def _set_webhook_url(services: Services, app: App, url: str) -> None:

@@ -108,22 +108,11 @@ async def set_preference(call: AppCall, fields: AppPreference) -> Success:
     return Success()
 
 
-@operation(
-    "PUT",
-    f"{APP}/callbackURL",
-    Success,
-    source="public clients; facts 2, deprecated",
-    rate="callback_url",
-    errors=(ErrorCode.INVALID_URL,),
-)
-@operation(
-    "PUT",
-    f"{APP}/callbackUrl",
-    Success,
-    source="facts 2, deprecated",
-    rate="callback_url",
-    errors=(ErrorCode.INVALID_URL,),
-)
+_set_url: Final = partial(operation, "PUT", returns=Success, rate="callback_url", errors=(ErrorCode.INVALID_URL,))
+
+
+@_set_url(path=f"{APP}/callbackURL", source="public clients; facts 2, deprecated")
+@_set_url(path=f"{APP}/callbackUrl", source="facts 2, deprecated")
 async def set_callback_url(call: AppCall, fields: CallbackUrl) -> ApiResponse:
     """Store the app's callback URL."""
     check_url(fields.callback_url)

@@ -151,7 +151,9 @@ async def show_user_status(call: AppCall, query: OneUserPhone) -> dict[str, Any]
 @_operation_by_name("GET", "/sm/api/v1/users/{app_name}", success(users=list[OptedUser]))
 async def list_users(call: NamedAppCall, query: UserPage) -> dict[str, Any]:
     """Return the users that have opted in or out, the latest change first."""
-    users = await call.services.database.read(_page_of_users, call.app, query.page_no, query.max_result)
+    offset = (query.page_no - 1) * query.max_result
+    page = partial(list_opted_users, app=call.app, offset=offset, at_most=query.max_result)
+    users = await call.services.database.read(page)
     return {"status": "success", "users": [_opted_user(user) for user in users]}
 
 
@@ -173,7 +175,3 @@ def _record_opt_change(connection: Connection, ids: Ids, app: App, phone: str, o
         recorder = StateChangeRecorder(connection, ids, now_ms)
         emit_opt_event(recorder, connection, app, phone, opted_in=opted_in, at_ms=now_ms)
         recorder.write()
-
-
-def _page_of_users(connection: Connection, app: App, page: int, size: int) -> list[AppUser]:
-    return list_opted_users(connection, app, offset=(page - 1) * size, at_most=size)

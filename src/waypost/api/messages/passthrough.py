@@ -15,12 +15,11 @@ from waypost.api.messages.status import mark_read
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
 from waypost.api.route import IdempotencyMode
-from waypost.api.services import Services
+from waypost.api.subscriptions import stored_subscriptions
 from waypost.base.telemetry.tracing import tracer
 from waypost.domain.app import App, Hosting
 from waypost.domain.direct_calls import GetBusinessStatus
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.store.callbacks.subscriptions import list_app_subscriptions
 from waypost.wire.passthrough import (
     MessageContext,
     PassthroughSend,
@@ -198,7 +197,9 @@ async def accept_passthrough(call: AppCall, parsed: PassthroughSend) -> ApiRespo
             ErrorCode.INVALID_APP_DETAILS,
             "The app has no phone number yet; the administrator connects one with `waypost app connect`.",
         )
-    if services.strict and not await _has_billing_subscription(services, app):
+    if services.strict and not any(
+        each.active and _BILLING.intersection(each.modes) for each in await stored_subscriptions(services, app)
+    ):
         raise ApiError(
             ErrorCode.CALLBACK_BILLING_OFF,
             "The app needs a subscription with the mode BILLING; POST /partner/app/{appId}/subscription creates it.",
@@ -208,13 +209,6 @@ async def accept_passthrough(call: AppCall, parsed: PassthroughSend) -> ApiRespo
     if tracer.is_enabled:
         trace_accepted(request, message)
     return response
-
-
-async def _has_billing_subscription(services: Services, app: App) -> bool:
-    subscriptions = await services.database.read(
-        list_app_subscriptions, app.id, app.partner_id, services.directory.unseal
-    )
-    return any(subscription.active and _BILLING.intersection(subscription.modes) for subscription in subscriptions)
 
 
 _ONBOARDED = "ONBOARDED"  # Source: ledger 1.9, `mmLiteStatus`

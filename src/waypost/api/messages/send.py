@@ -296,8 +296,11 @@ def build_message(
     services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Message:
     """Return a new message of an app, accepted now."""
+    message_id = services.ids.new()
+    sampled = sampled_by_sender(request.header(b"traceparent")) if tracer.is_enabled else None
     return Message(
-        id=_new_id(services, request),
+        # If steps are traced, the id has the sampling decision of the sender.
+        id=message_id if sampled is None else mark_id(message_id, sampled=sampled),
         partner_id=app.partner_id,
         app_id=app.id,
         source=app.phone_number,
@@ -308,13 +311,6 @@ def build_message(
         request=request.text(),
         request_id=request.request_id,
     )
-
-
-def _new_id(services: Services, request: Request) -> str:
-    """Return a new message's id, which has the sampling decision of the sender if steps are traced."""
-    message_id = services.ids.new()
-    sampled = sampled_by_sender(request.header(b"traceparent")) if tracer.is_enabled else None
-    return message_id if sampled is None else mark_id(message_id, sampled=sampled)
 
 
 def _nest_credential_error(request: Request, error: ApiError) -> ApiError:

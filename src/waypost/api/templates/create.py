@@ -1,5 +1,6 @@
 """Creation and check of templates, with the fields of their forms."""
 
+from functools import partial
 from typing import Annotated, Any, Final, cast
 
 from msgspec import Struct, defstruct
@@ -100,29 +101,24 @@ _ERRORS: Final = (
 )
 
 
-@operation(
+_create: Final = partial(
+    operation,
     "POST",
-    f"{APP}/templates",
-    ONE_RECORD,
-    source="spec, Create template; ledger 1.5",
+    returns=ONE_RECORD,
     rate="templates",
     body=NEW_TEMPLATE,
     body_format=BodyFormat.FORM,
-    errors=(*_ERRORS, ErrorCode.NO_PERMISSION),
     idempotency=IdempotencyMode.MARKED_FIRST,
+)
+
+
+@_create(
+    path=f"{APP}/templates",
+    source="spec, Create template; ledger 1.5",
+    errors=(*_ERRORS, ErrorCode.NO_PERMISSION),
     other_app=ErrorCode.APP_ID_UNKNOWN,
 )
-@operation(
-    "POST",
-    KEY_TEMPLATES,
-    ONE_RECORD,
-    credential=Credential.API_KEY,
-    rate="templates",
-    body=NEW_TEMPLATE,
-    body_format=BodyFormat.FORM,
-    errors=_ERRORS,
-    idempotency=IdempotencyMode.MARKED_FIRST,
-)
+@_create(path=KEY_TEMPLATES, credential=Credential.API_KEY, errors=_ERRORS)
 async def create_template(call: AppCall) -> ApiResponse:
     """Store a checked draft as PENDING, enqueue it for review, and return its record.
 

@@ -1,11 +1,13 @@
-"""Edits and deletes templates; a job sends the change to the operator.
+"""Edits and deletes templates, when a job sends the change to the operator; and checks a draft before its submission.
 
 A deletion changes the record at once. An edit is beside it until the operator accepts it (decision 0021).
 """
 
-from dataclasses import replace
-from typing import Final, Self
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any, Final, Literal, Self
 
+from msgspec import Struct
 from sqlalchemy import Connection
 
 from waypost.api.authorisation import Credential, tokens_of
@@ -13,24 +15,27 @@ from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import Request
 from waypost.api.route import BodyFormat
 from waypost.api.services import Services
-from waypost.api.templates.create import TEMPLATE_CHANGE
+from waypost.api.templates.create import TEMPLATE_CHANGE, TEMPLATE_CHECK
 from waypost.api.templates.lists import KEY_TEMPLATE, ONE_TEMPLATE, template_of
-from waypost.api.templates.samples import add_sample_handles
+from waypost.api.templates.samples import add_sample_handles, check_samples
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import Ids, is_uuid
+from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import ReviewEvent
 from waypost.domain.lifecycle import CATEGORY_FIXED, EDITABLE, NOT_DELETABLE
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.template import Template, TemplateEdit, TemplateStatus
+from waypost.domain.templates.violations import RejectedBy, Violation, find_violations
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_status_change
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import enqueue_jobs
 from waypost.store.templates.templates import edit_template, template_by_id, template_job, templates_by_name
-from waypost.wire.responses import Success
-from waypost.wire.templates.drafts import apply_edit
+from waypost.wire.responses import Success, success
+from waypost.wire.templates.drafts import apply_edit, read_draft
 
 operation = Operations("facts 3.6", operator_errors=())
 _EDIT_ERRORS: Final = (
@@ -81,26 +86,19 @@ class TemplateDeletionCall(AppCall):
         return call
 
 
-@operation(
+_change: Final = partial(
+    operation,
     "PUT",
-    ONE_TEMPLATE,
-    Success,
+    returns=Success,
     rate="templates",
     body=TEMPLATE_CHANGE,
     body_format=BodyFormat.FORM,
     errors=_EDIT_ERRORS,
 )
-@operation(
-    "PUT",
-    KEY_TEMPLATE,
-    Success,
-    source="facts 3.6; the self-serve route is ours",
-    credential=Credential.API_KEY,
-    rate="templates",
-    body=TEMPLATE_CHANGE,
-    body_format=BodyFormat.FORM,
-    errors=_EDIT_ERRORS,
-)
+
+
+@_change(path=ONE_TEMPLATE)
+@_change(path=KEY_TEMPLATE, source="facts 3.6; the self-serve route is ours", credential=Credential.API_KEY)
 async def change_template(call: AppCall) -> Success:
     """Apply the form to the draft, check the whole draft, and submit it for another review.
 
@@ -256,3 +254,90 @@ def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_m
             job = template_job(template, SubjectKind.TEMPLATE_DELETION, due_ms=now_ms)
             enqueue_jobs(connection, [job])
     recorder.write()
+
+
+check_operation = Operations("ours; decision 0057", at_operator=False)
+
+
+class Finding(Struct):
+    """A rule that a draft breaks.
+
+    Attributes:
+        says: the error text.
+        remedy: the fix hint.
+    """
+
+    field: str
+    rule: str
+    says: str
+    source: str
+    remedy: str
+    refused_by: Literal["api", "review"]
+
+
+@check_operation(
+    "POST",
+    f"{APP}/templates/check",
+    success(findings=list[Finding]),
+    body=TEMPLATE_CHECK,
+    body_format=BodyFormat.FORM,
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND),
+)
+async def check_template(call: AppCall) -> dict[str, Any]:
+    """Return every violation in a draft: those that creation would reject, and those that the review would.
+
+    Checks in addition to the rules of the table: the name is free, samples exist and have their headers' types, an
+    edited template is editable, and an edit does not change the category of an approved template. URLs of
+    samples are not fetched.
+
+    Errors in this order: 401 wrong token, 429, 400 unknown `templateId`, 400 an unreadable field.
+    """
+    services, request, app = call
+    form = request.form()
+    edited: Template | None = None
+    if template_id := form.text("templateId"):
+        edited = await template_of(services, app, template_id)
+        draft = apply_edit(replace(edited.draft, category=edited.category.value), form)
+    else:
+        draft = read_draft(form)
+    violations = find_violations(draft, strict=services.strict, hosting=app.hosting)
+    violations += await _store_violations(services, app, draft, edited)
+    return {"status": "success", "findings": [asdict(violation) for violation in violations]}
+
+
+async def _store_violations(
+    services: Services, app: App, draft: TemplateDraft, edited: Template | None
+) -> list[Violation]:
+    """Return the violations that depend on the store."""
+    violations: list[Violation] = []
+    if edited is not None:
+        try:
+            check_editable(edited)
+        except ApiError as error:
+            text = error.explanation
+            fix_hint = "Wait until it has been reviewed, or create another template."
+            source = "operator's facts 2.6"
+            violations.append(_violation("templateId", "status-editable", text, source, fix_hint))
+    if edited is not None and edited.status in CATEGORY_FIXED and draft.category != edited.category:
+        text = f"category must stay {edited.category}: that of an approved template cannot be edited."
+        fix_hint = "Keep its category, or create another template."
+        violations.append(_violation("category", "category-stays", text, "facts 3.6", fix_hint))
+    same_name: list[Template] = []
+    if edited is None and app.business_account_id and draft.element_name:
+        names = (app.partner_id, app.business_account_id, draft.element_name)
+        same_name = await services.database.read(templates_by_name, *names)
+    if any(template.draft.language_code == draft.language_code for template in same_name):
+        name = f"elementName {draft.element_name}"
+        text = f"{name} is taken in {draft.language_code}."
+        fix_hint = "Choose another name, or delete the template with this name."
+        violations.append(_violation("elementName", "name-free", text, "facts 3.3", fix_hint))
+    try:
+        await check_samples(services, app, draft, None if edited is None else edited.draft)
+    except ApiError as error:
+        fix_hint = "Upload a sample of the header's type, and name it as the upload's response does."
+        violations.append(_violation(error.field, "sample-kind", error.explanation, "facts 8", fix_hint))
+    return violations
+
+
+def _violation(field: str, rule: str, text: str, source: str, fix_hint: str) -> Violation:
+    return Violation(field, rule, text, source, fix_hint, RejectedBy.API)

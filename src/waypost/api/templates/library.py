@@ -11,10 +11,9 @@ from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
 from waypost.api.route import BodyFormat, IdempotencyMode
-from waypost.api.services import Services
 from waypost.api.templates.lists import list_operator_templates
 from waypost.base.json_values import list_of, objects_in, text_or_none
-from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
+from waypost.domain.direct_calls import ListTemplates, TemplateDetail
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS
@@ -196,20 +195,15 @@ async def _create_at_operator(
                 and not listed.is_being_deleted
                 and listed.body in (None, _text(ready.get("body")))
             )
-            if is_requested and not await _is_known(services, account_id, listed):
+            identity = (account_id, listed.id, listed.name, listed.language)
+            # One that is or was stored here may be about to be deleted.
+            if is_requested and await services.database.read(find_operator_template, *identity) is None:
                 return listed.id, listed.status
         raise
     operator_id = _text(created.get("id"))
     if not 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
         raise call.unavailable(path, "its response has no template id")
     return operator_id, _text(created.get("status"))
-
-
-async def _is_known(services: Services, account_id: str, listed: OperatorTemplate) -> bool:
-    """True if this template of the operator is or was stored here; it may be about to be deleted."""
-    names = (listed.id, listed.name, listed.language)
-    known = await services.database.read(find_operator_template, account_id, *names)
-    return known is not None
 
 
 async def _ready_template(call: AppCall, name: str, language: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final, Self
 
 from msgspec import Struct
@@ -161,15 +162,11 @@ async def list_templates_by_app_name(call: NamedAppCall) -> ApiResponse:
     return _list_response(await _find(services, app, read_self_serve_filter(request.query)))
 
 
-@operation("GET", ONE_TEMPLATE, ONE_RECORD, source="facts 3.5; ours", errors=(ErrorCode.TEMPLATE_NOT_FOUND,))
-@operation(
-    "GET",
-    KEY_TEMPLATE,
-    ONE_RECORD,
-    source="facts 3.5, self-serve twin",
-    credential=Credential.API_KEY,
-    errors=(ErrorCode.TEMPLATE_NOT_FOUND,),
-)
+_show: Final = partial(operation, "GET", returns=ONE_RECORD, errors=(ErrorCode.TEMPLATE_NOT_FOUND,))
+
+
+@_show(path=ONE_TEMPLATE, source="facts 3.5; ours")
+@_show(path=KEY_TEMPLATE, source="facts 3.5, self-serve twin", credential=Credential.API_KEY)
 async def show_template(call: AppCall) -> ApiResponse:
     """Return one template of the app's business account.
 

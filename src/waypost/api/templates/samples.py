@@ -100,7 +100,8 @@ async def check_samples(
         ApiError: one is no upload of this partner, has expired, or has another type than its header.
     """
     headers = _headers(draft)
-    named = [name for header in headers for name in _upload_names(header.owner)]
+    references = [reference for header in headers for reference in _references(header.owner).values()]
+    named = [name for reference in references for name in (reference, *handle_lines(reference))]
     now_ms = services.clock.now_ms()
     uploads = await services.database.read(find_uploads, app.partner_id, named, now_ms)
     account = await services.directory.operator_account_of(app)
@@ -114,7 +115,10 @@ async def check_samples(
             ]
             if unknown and reference not in uploads and reference not in submitted:
                 raise _unknown_upload(f"{header.field_prefix}{field}", unknown[0])
-        _check_kinds(header, uploads)
+        for field, reference in _references(header.owner).items():
+            for name in (reference, *handle_lines(reference)):
+                if name in uploads:
+                    _check_kind(header, field, uploads[name])
     return uploads
 
 
@@ -130,12 +134,6 @@ def _references(owner: TemplateDraft | Card) -> dict[str, str]:
     return {field: reference for field, reference in references.items() if reference and reference.strip()}
 
 
-def _upload_names(owner: TemplateDraft | Card) -> tuple[str, ...]:
-    """Return the texts that may name uploads of ours: a handle, each line of it, or a media id."""
-    references = _references(owner).values()
-    return tuple(name for reference in references for name in (reference, *handle_lines(reference)))
-
-
 def _unknown_upload(name: str, reference: str) -> ApiError:
     shown = reference if len(reference) <= _MAX_SHOWN_CHARS else f"{reference[:_MAX_SHOWN_CHARS]}…"
     accepted = "an upload of yours that has not expired"
@@ -147,13 +145,6 @@ def _sample_handle(owner: TemplateDraft | Card, handles: Mapping[str, str | None
     if owner.example_media:
         return owner.example_media
     return handles.get(owner.media_id or owner.media_url or "")
-
-
-def _check_kinds(header: _SampleHeader, uploads: Mapping[str, UploadedMedia]) -> None:
-    for field, reference in _references(header.owner).items():
-        for name in (reference, *handle_lines(reference)):
-            if name in uploads:
-                _check_kind(header, field, uploads[name])
 
 
 def _check_kind(header: _SampleHeader, field: str, media: UploadedMedia) -> None:
