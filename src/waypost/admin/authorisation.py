@@ -111,7 +111,7 @@ class AdminGate:
             ApiError: wrong host, foreign origin, too many wrong tokens, a wrong token, or no JSON.
         """
         _check_origin(request, self._hosts)
-        token = _token_of(request)
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
         if self._console_token and secrets_equal(token, self._console_token):
             _check_json(request)
             return ""
@@ -168,9 +168,6 @@ def _check_origin(request: Request, hosts: Sequence[str]) -> None:
 
     The check of Host and Origin keeps out pages in an administrator's browser, also those whose name
     resolves to this machine. Source: decision 0081.
-
-    Raises:
-        ApiError: wrong host, or foreign origin.
     """
     host = hostname_of("//" + request.headers.get("host", ""))
     if not (host in hosts or is_loopback(host)):
@@ -193,17 +190,8 @@ def _member(response: Any, name: str) -> Any:
     return getattr(response, name, None)
 
 
-def _token_of(request: Request) -> str:
-    """Return the token of a request; empty if it has none."""
-    return request.headers.get("authorization", "").removeprefix("Bearer ")
-
-
 def _check_json(request: Request) -> None:
-    """Check that the Content-Type is JSON, which a page of another site cannot send without preflight.
-
-    Raises:
-        ApiError: it is another type.
-    """
+    """Check that the Content-Type is JSON, which a page of another site cannot send without preflight."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.method in ("POST", "PUT") and kind != "application/json":
         raise ApiError(ErrorCode.MEDIA_TYPE, "Content-Type must be application/json.")

@@ -242,11 +242,7 @@ def _names_of(
     requested: str | None,
     before: AppOperatorIds | None,
 ) -> AppOperatorIds:
-    """Return the operator's ids of an app's number: as requested, as before, by its digits, or the same id.
-
-    Raises:
-        ApiError: the operator has no such number in the business account.
-    """
+    """Return the operator's ids of an app's number: as requested, as before, by its digits, or the same id."""
     if not app.phone_number_id and requested is None:
         return AppOperatorIds(business_account_id, "", app.phone_number)
     digits_by_id = {number.id: read_phone_number(number.display_number) or "" for number in numbers}

@@ -195,9 +195,6 @@ def _sent_values(struct: msgspec.Struct) -> dict[str, int | None]:
 def _check_password(password: str) -> None:
     """Check that a password satisfies the portal's rules.
 
-    Raises:
-        ApiError: too short or too long, or without one of the four kinds of characters.
-
     Source: facts 1.3.
     """
     kinds: tuple[Callable[[str], bool], ...] = (

@@ -93,11 +93,7 @@ async def replace_key(context: AdminContext, replacement: KeyReplacement) -> Rep
 
 
 async def _check_processes(context: AdminContext, new: InstanceKey) -> None:
-    """Check that every running process has the new key.
-
-    Raises:
-        ApiError: one has not; it could not read what the others encrypt.
-    """
+    """Check that every running process has the new key."""
     others = await context.instance_keys.other_processes()
     missing = sum(new.fingerprint not in known.split(",") for _, known in others)
     if missing:
@@ -110,11 +106,7 @@ async def _check_processes(context: AdminContext, new: InstanceKey) -> None:
 
 
 async def _wait_for_processes(context: AdminContext, new: InstanceKey) -> None:
-    """Return once every running process uses the new key.
-
-    Raises:
-        ApiError: one does not in time.
-    """
+    """Return once every running process uses the new key."""
 
     async def is_used() -> bool:
         return all(in_use == new.fingerprint for in_use, _ in await context.instance_keys.other_processes())

@@ -115,6 +115,7 @@ async def _record(
 
 _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
+_DEFECT_BODY: Final = _encode({"status": "error", "message": INTERNAL_TEXT})
 _SAFE_HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 """Responses have tokens and texts of customers: no cache stores them, and no browser guesses another type."""
 _OPTIONAL_HEADERS: Final = frozenset({REQUEST_ID_HEADER, KEY_HEADER, b"content-encoding"})
@@ -165,6 +166,7 @@ class ApiEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
         began_s = time.perf_counter()
+        status, body, kind = 500, _DEFECT_BODY, _JSON
         headers: list[tuple[bytes, bytes]] = []
         file: Path | None = None
         request: Request | None = None
@@ -208,7 +210,7 @@ class ApiEndpoint:
                 has_spent = self._spend_rejection(scope, request, error)
             self.outcomes[error.code.value] += 1
             status, content, extra = error_response(error, names_field=UNCOUNTED in scope)
-            body, kind = _encode(content), _JSON
+            body = _encode(content)
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
             release_frames(error)
         except ConnectionError:
@@ -217,13 +219,9 @@ class ApiEndpoint:
             self.outcomes["store unavailable"] += 1
             _log.warning(str(error), route=self._row.name, **_id_fields(scope, request))
             status = 503 if isinstance(error, MediaUnavailable) else 500
-            body = _encode({"status": "error", "message": INTERNAL_TEXT})
-            headers, kind = [], _JSON
         except Exception:  # noqa: BLE001  every request gets a response
             self.outcomes["defect"] += 1
             _log.exception("defect", route=self._row.name, **_id_fields(scope, request))
-            status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
-            headers, kind = [], _JSON
         took_s = time.perf_counter() - began_s
         request_id = "" if request is None else request.request_id
         recorder = self._recorder

@@ -263,21 +263,13 @@ def _changed(result: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _flow_in_path(call: AppCall) -> str:
-    """Return the id of the flow in the path, which must belong to the app's business account.
-
-    Raises:
-        ApiError: it belongs to another account or does not exist; the error is the same.
-    """
+    """Return the id of the flow in the path, which must belong to the app's business account."""
     unknown = ApiError(ErrorCode.OPERATOR_REJECTED, "The path must name a flow of the app's business account.")
     return await _own_flow(call, call.request.path["flow_id"], unknown)
 
 
 async def _check_clone(call: AppCall, fields: FlowContent) -> None:
-    """Check that the flow to copy belongs to the app's business account too.
-
-    Raises:
-        ApiError: it does not.
-    """
+    """Check that the flow to copy belongs to the app's business account too."""
     if fields.clone_flow_id:
         unknown = ApiError(ErrorCode.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
         await _own_flow(call, fields.clone_flow_id, unknown)
@@ -287,9 +279,6 @@ async def _own_flow(call: AppCall, flow_id: str, not_found_error: ApiError) -> s
     """Return a flow's id if the flow belongs to the app's business account.
 
     Our token at the operator may open many accounts, so we request the flow's owner from the operator.
-
-    Raises:
-        ApiError: `not_found_error`, if it does not.
     """
     account = call.account
     if not _ID.fullmatch(flow_id):
@@ -305,11 +294,7 @@ async def _own_flow(call: AppCall, flow_id: str, not_found_error: ApiError) -> s
 
 @contextmanager
 def _file_slot() -> Generator[None]:
-    """Hold a slot for one file in memory.
-
-    Raises:
-        ApiError: no slot is free.
-    """
+    """Hold a slot for one file in memory."""
     if not _file_slots.acquire(blocking=False):
         raise ApiError(
             ErrorCode.TOO_MANY_REQUESTS,
@@ -333,11 +318,7 @@ async def _read_file_in_time(request: Request) -> GraphFile:
 
 
 async def _read_file(request: Request) -> GraphFile:
-    """Return name, MIME type and bytes of the part `file`.
-
-    Raises:
-        ApiError: the part is missing or too large.
-    """
+    """Return name, MIME type and bytes of the part `file`."""
     head: PartHead | None = None
     is_inside = False
     content = bytearray()

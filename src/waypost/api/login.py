@@ -96,11 +96,7 @@ class LoginCall(NamedTuple):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `log_in` lists them.
-        """
+        """Return the call."""
         return cls(services, request, await authenticate(services, request, ("password", "secret")))
 
 

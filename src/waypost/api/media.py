@@ -95,11 +95,7 @@ class MediaDeletionCall(AppCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_app`.
-        """
+        """Return the call."""
         try:
             return await super().authorise(services, request)
         except ApiError as error:
@@ -183,7 +179,14 @@ async def download_media(call: AppCall, query: MediaDownload) -> ApiResponse:
     not return it now.
     """
     services, request, app = call
-    await _check_invalid_calls(services, app)
+    try:
+        await services.limiter.check(_INVALID_CALLS, app.id)
+    except ApiError as error:
+        until_ms = services.clock.now_ms() + (error.retry_after_s or 0) * 1000
+        text = f"{_INVALID_CALLS_TEXT} {until_ms}"
+        raise ApiError(
+            ErrorCode.TOO_MANY_INVALID_MEDIA_CALLS, error.explanation, retry_after_s=error.retry_after_s, text=text
+        ) from error
     media_id, requested_name = request.path["media_id"], query.file_name
     now_ms = services.clock.now_ms()
     uploaded = await services.database.read(media_of_app, app.id, media_id, now_ms)
@@ -263,7 +266,10 @@ def _insert_media(connection: Connection, media: UploadedMedia) -> bool:
 async def _fetch_from_operator(services: Services, app: App, media_id: str) -> tuple[str, str]:
     """Fetch one of the number's media from the operator; it is retained here for an hour at most."""
     account = await services.directory.operator_account_of(app)
-    _check_id(media_id)
+    if not _is_media_id(media_id):
+        raise ApiError(
+            ErrorCode.INVALID_MEDIA_ID, f"The path must end in a media id: at most {MAX_MEDIA_ID_DIGITS} digits."
+        )
     if account is None or not app.phone_number_id:
         raise _unknown_media_error()
     try:
@@ -287,33 +293,8 @@ async def _fetch_from_operator(services: Services, app: App, media_id: str) -> t
         await incoming.discard()
 
 
-async def _check_invalid_calls(services: Services, app: App) -> None:
-    """Check that the app has not made too many calls for invalid media ids within the hour.
-
-    Raises:
-        ApiError: it has; the text names the time at which calls are accepted again, in ms since the epoch.
-
-    Source: ledger 1.6.
-    """
-    try:
-        await services.limiter.check(_INVALID_CALLS, app.id)
-    except ApiError as error:
-        until_ms = services.clock.now_ms() + (error.retry_after_s or 0) * 1000
-        text = f"{_INVALID_CALLS_TEXT} {until_ms}"
-        raise ApiError(
-            ErrorCode.TOO_MANY_INVALID_MEDIA_CALLS, error.explanation, retry_after_s=error.retry_after_s, text=text
-        ) from error
-
-
 def _is_media_id(media_id: str) -> bool:
     return media_id.isascii() and media_id.isdecimal() and len(media_id) <= MAX_MEDIA_ID_DIGITS
-
-
-def _check_id(media_id: str) -> None:
-    if not _is_media_id(media_id):
-        raise ApiError(
-            ErrorCode.INVALID_MEDIA_ID, f"The path must end in a media id: at most {MAX_MEDIA_ID_DIGITS} digits."
-        )
 
 
 async def _write_part(incoming: IncomingFile, part: bytes | OperatorRejected | OperatorUnavailable) -> None:

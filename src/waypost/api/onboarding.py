@@ -9,15 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct, defstruct
 from sqlalchemy import Connection
 
-from waypost.api.apps.apps import (
-    CALLBACK_EXAMPLE,
-    CALLBACK_MEANING,
-    REGION_MEANING,
-    AppName,
-    partner_of,
-    read_region,
-    update_app,
-)
+from waypost.api.apps.apps import CALLBACK_EXAMPLE, CALLBACK_MEANING, REGION_MEANING, AppName, partner_of, read_region
 from waypost.api.apps.settings import set_preferences
 from waypost.api.authorisation import Credential, is_token_of
 from waypost.api.fields import Field, keep_text, omit_empty
@@ -320,10 +312,7 @@ async def delete_prefilled_onboarding_data(call: AppCall) -> Success:
 
 
 async def _store(call: AppCall, fields: Mapping[str, str]) -> dict[str, Any]:
-    def apply(stored: App) -> App:
-        return replace(stored, preferences=replace(stored.preferences, prefilled=fields))
-
-    return prefilled_object(await update_app(call.services, call.app, apply))
+    return prefilled_object(await set_preferences(call.services, call.app, prefilled=fields))
 
 
 _NOT_OF_ACCOUNT: Final = "wabaId must be a business account of yours, and phone one of its numbers."
@@ -407,11 +396,7 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
 
 
 def _find_taken(connection: Connection, app: App) -> ApiResponse | None:
-    """Return the response for an app of the partner that has the number, or None.
-
-    Raises:
-        ApiError: an app of the partner has the name.
-    """
+    """Return the response for an app of the partner that has the number, or None."""
     other = app_by_source(connection, app.partner_id, app.phone_number)
     if other is not None:
         text = f"App {other.id} already exists with phone {app.phone_number}"
@@ -422,11 +407,7 @@ def _find_taken(connection: Connection, app: App) -> ApiResponse | None:
 
 
 async def _find_number(call: AppCall) -> OperatorNumber:
-    """Return the app's number as the operator lists it.
-
-    Raises:
-        ApiError: the account has no such number; or as `AppCall.operator`.
-    """
+    """Return the app's number as the operator lists it."""
     for number in await call.operator(ListNumbers(call.account)):
         if read_phone_number(number.display_number) == call.app.phone_number:
             return number

@@ -57,11 +57,7 @@ class AppCall(NamedTuple):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_app`.
-        """
+        """Return the call."""
         return cls(services, request, await authorise_app(services, request))
 
     @property
@@ -211,11 +207,7 @@ class NamedAppCall(AppCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_app_by_name`.
-        """
+        """Return the call."""
         return cls(services, request, await authorise_app_by_name(services, request))
 
 
@@ -228,11 +220,7 @@ class PartnerCall(NamedTuple):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_partner`.
-        """
+        """Return the call."""
         return cls(services, request, await authorise_partner(services, request))
 
     def check_path(self) -> None:
@@ -250,11 +238,7 @@ class OwnPartnerCall(PartnerCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_partner`, or the path names another partner.
-        """
+        """Return the call."""
         call = await super().authorise(services, request)
         call.check_path()
         return call

@@ -100,9 +100,6 @@ class SubscriptionCall(AppCall):
         """Return the call.
 
         Source: facts 4.1; for the self-serve route its last row.
-
-        Raises:
-            ApiError: as `authorise_app`; by API key, the app is another partner's or not live.
         """
         if request.credential != Credential.API_KEY:
             return await super().authorise(services, request)

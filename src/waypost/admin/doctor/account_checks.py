@@ -19,7 +19,6 @@ from waypost.domain.direct_calls import (
     ListNumbers,
     ListTemplates,
     OperatorNumber,
-    OperatorTemplate,
     TemplateDetail,
 )
 from waypost.domain.lifecycle import OPERATOR_STATUSES
@@ -51,7 +50,9 @@ async def check_token(context: AdminContext, account: OperatorAccount) -> list[C
         if days <= 0:
             return [failure(subject, "has expired", fix_hint)]
         if days < EXPIRY_WARNING_DAYS:
-            return [warning(subject, f"valid, and expires in {_format_remaining(days)}", fix_hint)]
+            hours = days * 24
+            remaining = f"{days:.1f} days" if days >= 1 else f"{hours:.1f} hours" if hours >= 1 else "less than an hour"
+            return [warning(subject, f"valid, and expires in {remaining}", fix_hint)]
         return [ok(subject, f"valid, expires in {days:.0f} days")]
     return [ok(subject, "valid, does not expire")]
 
@@ -93,11 +94,6 @@ def check_usage(context: AdminContext, account: OperatorAccount) -> list[CheckRe
     return results
 
 
-def _format_remaining(days: float) -> str:
-    hours = days * 24
-    return f"{days:.1f} days" if days >= 1 else f"{hours:.1f} hours" if hours >= 1 else "less than an hour"
-
-
 async def check_numbers(
     context: AdminContext, account: OperatorAccount, owner: BusinessAccount, apps: Sequence[App]
 ) -> list[CheckResult]:
@@ -130,17 +126,12 @@ def _check_number(
         )
         for problem in number.problems
     ]
-    results += _check_throughput(context, app, number.per_second, subject)
-    return results or [ok(subject, f"connected; {number.summary}")]
-
-
-def _check_throughput(context: AdminContext, app: App, operator_limit: int | None, subject: str) -> list[CheckResult]:
-    """Check that our throughput is not above the operator's: messages above it fail with an error."""
     ours = app.per_second or context.per_second
-    if operator_limit is None or ours <= operator_limit:
-        return []
-    text = f"we send {ours} messages a second, and the operator accepts {operator_limit}"
-    return [failure(subject, text, f"set per_second of the app, or WAYPOST_PER_SECOND, to {operator_limit}")]
+    if number.per_second is not None and ours > number.per_second:  # messages above it fail with an error
+        text = f"we send {ours} messages a second, and the operator accepts {number.per_second}"
+        fix_hint = f"set per_second of the app, or WAYPOST_PER_SECOND, to {number.per_second}"
+        results.append(failure(subject, text, fix_hint))
+    return results or [ok(subject, f"connected; {number.summary}")]
 
 
 MAX_NAMED_TEMPLATES: Final = 5
@@ -168,11 +159,14 @@ async def check_templates(
     differing: list[str] = []
     for template in templates:
         remote = by_id.get(template.operator_template_id or "") or by_name.get(name_and_language(template))
-        if remote is None and _is_rejected_at_creation(template):
-            continue
+        if remote is None and template.operator_template_id is None and template.status in _REJECTED_STATUSES:
+            continue  # the operator never took it, so that it is no fault that it is not listed
         if remote is None:
             missing.append(_template_label(template))
-        elif not _has_same_status(template, remote):
+        elif (
+            template.status not in LISTED_AS_APPROVED
+            and OPERATOR_STATUSES.get(remote.status, template.status) is not template.status
+        ):
             differing.append(f"{_template_label(template)} is {template.status} here and {remote.status} there")
     app_id = apps[0].id if apps else "APP_ID"
     align = f"waypost app operator {app_id} {account.id}"
@@ -184,16 +178,6 @@ async def check_templates(
         text = f"the operator does not have {len(missing)}: {_shorten_list(missing)}"
         results.append(warning(subject, text, f"to submit them: {align} --submit-templates"))
     return results or [ok(subject, f"{len(templates)}, all the same as at the operator")]
-
-
-def _is_rejected_at_creation(template: Template) -> bool:
-    """True if the operator never took the template, so that it is no fault that it is not listed."""
-    return template.operator_template_id is None and template.status in _REJECTED_STATUSES
-
-
-def _has_same_status(template: Template, remote: OperatorTemplate) -> bool:
-    status = OPERATOR_STATUSES.get(remote.status)
-    return status is None or status is template.status or template.status in LISTED_AS_APPROVED
 
 
 def _template_label(template: Template) -> str:

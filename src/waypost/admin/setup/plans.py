@@ -133,13 +133,19 @@ async def plan_business_account(
         new_account = NewBusinessAccount(wanted.id, partner_id, wanted.operator_account, wanted.namespace)
         return {"namespace": (await put_business_account(context, new_account))["namespace"]}
 
+    async def subscribe() -> Mapping[str, Any]:
+        return {"callback_url": (await subscribe_account(context, wanted.id))["callback_url"]}
+
     if existing is None:
         steps = [create(BUSINESS_ACCOUNT, wanted.id, add)]
     else:
         await _check_same(context, email, wanted, existing)
         steps = [Step(BUSINESS_ACCOUNT, wanted.id, "keep")]
     if wanted.subscribe:
-        steps.append(await _plan_webhook(context, wanted.id, existing))
+        if existing is not None and await _is_subscribed(context, existing):
+            steps.append(Step(WEBHOOK, wanted.id, "keep"))
+        else:
+            steps.append(create(WEBHOOK, wanted.id, subscribe))
     return steps
 
 
@@ -162,15 +168,6 @@ async def _check_same(
     if wanted.namespace not in (None, existing.namespace):
         text = f"namespace of the business account {wanted.id} is {existing.namespace} and cannot be changed."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field="namespace", accepted=existing.namespace)
-
-
-async def _plan_webhook(context: AdminContext, account_id: str, existing: BusinessAccount | None) -> Step:
-    async def run() -> Mapping[str, Any]:
-        return {"callback_url": (await subscribe_account(context, account_id))["callback_url"]}
-
-    if existing is not None and await _is_subscribed(context, existing):
-        return Step(WEBHOOK, account_id, "keep")
-    return create(WEBHOOK, account_id, run)
 
 
 async def _is_subscribed(context: AdminContext, account: BusinessAccount) -> bool:

@@ -218,11 +218,7 @@ async def enable_blocking(call: PartnerCall, fields: BlockingSwitch) -> ApiRespo
 
 
 def _read_phone(text: str) -> str:
-    """Return a phone number in digits.
-
-    Raises:
-        ApiError: it is none.
-    """
+    """Return a phone number in digits."""
     phone = read_phone_number(text)
     if phone is None:
         raise ApiError(ErrorCode.WRONG_TYPE, f"phone must be {_PHONE}.")

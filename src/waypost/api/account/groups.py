@@ -228,9 +228,6 @@ async def _group_in_path(call: AppCall) -> str:
     """Return the id of the group in the path, which must be a group of the app's number.
 
     Our token at the operator may open many numbers, so the operator lists the groups of this one.
-
-    Raises:
-        ApiError: 404, it is not.
     """
     group_id = call.request.path["group_id"]
     if group_id not in await _subjects(call):
@@ -256,11 +253,7 @@ async def _read_form_in_time(request: Request) -> tuple[dict[str, str], GraphFil
 
 
 async def _read_form(request: Request) -> tuple[dict[str, str], GraphFile | None]:
-    """Return the texts of a multipart form and the picture in the part `file`.
-
-    Raises:
-        ApiError: a part is too large, or the picture is no JPEG.
-    """
+    """Return the texts of a multipart form and the picture in the part `file`."""
     contents: dict[str, bytearray] = {}
     heads: dict[str, PartHead] = {}
     name = ""

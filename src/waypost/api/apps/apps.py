@@ -190,11 +190,7 @@ class DeletionCall(AppCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `app_of_app_token`, or 429.
-        """
+        """Return the call."""
         app = await app_of_app_token(services, request)
         request.note_caller(app.partner_id, app.id)
         await request.spend(services.limiter, str(app.partner_id))
@@ -371,14 +367,6 @@ async def _set_webhook_url(services: Services, app: App, url: str) -> None:
     """Send all callbacks of version 2 to a URL, by the subscription that earlier calls of this made, or by a new one.
 
     The URL gets no ping: the calls of public clients that set a callback so are made before their server listens.
-
-    Args:
-        services: of the request.
-        app: the app.
-        url: checked already.
-
-    Raises:
-        ApiError: the app has as many subscriptions as it may.
     """
     now_ms = services.clock.now_ms()
     modes = read_modes([str(WEBHOOK_MODES)])

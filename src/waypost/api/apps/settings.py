@@ -206,13 +206,9 @@ async def show_contact(call: AppCall) -> dict[str, Any]:
     return {"status": "success", "contact": contact}
 
 
-async def set_preferences(services: Services, app: App, **preferences: Any) -> None:
-    """Set these preferences of an app and leave the others unchanged."""
-
-    def apply(stored: App) -> App:
-        return replace(stored, preferences=replace(stored.preferences, **preferences))
-
-    await update_app(services, app, apply)
+async def set_preferences(services: Services, app: App, **preferences: Any) -> App:
+    """Set these preferences of an app, leave the others unchanged, and return the app."""
+    return await update_app(services, app, partial(_set_preferences, changes=preferences))
 
 
 identity_operation = Operations("ledger 1.2", at_operator=False)
@@ -276,7 +272,7 @@ async def set_user_ids_in_callbacks(call: AppCall, fields: UserIdSwitches) -> Su
         )
     if not call.app.live and any(changes.values()):
         raise ApiError(ErrorCode.APP_NOT_LIVE, "Only a live app can enable user ids; this one is a sandbox app.")
-    await update_app(call.services, call.app, partial(_set_preferences, changes=changes))
+    await set_preferences(call.services, call.app, **changes)
     return Success()
 
 

@@ -94,11 +94,7 @@ class SecretCall(PartnerCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: those of the login, 403 another partner's path, 429.
-        """
+        """Return the call."""
         login = await authenticate(services, request, ("clientSecret",), needs_secret=True)
         await login.attempt.refund()
         call = cls(services, request, login.partner.id)

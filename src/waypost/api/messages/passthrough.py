@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from msgspec import UNSET, Struct, UnsetType
 
-from waypost.api.apps.apps import update_app
+from waypost.api.apps.settings import set_preferences
 from waypost.api.fields import Field, omit_empty
 from waypost.api.idempotency import record_message
 from waypost.api.messages.send import build_message, trace_accepted
@@ -262,11 +262,7 @@ async def enable_marketing_messages(call: AppCall) -> Success:
             "The owner of the business account first accepts the operator's terms for marketing messages: "
             "GET /partner/app/{appId}/mmlite/link returns the page for it.",
         )
-
-    def apply(stored: App) -> App:
-        return replace(stored, preferences=replace(stored.preferences, marketing_messages=True))
-
-    await update_app(call.services, call.app, apply)
+    await set_preferences(call.services, call.app, marketing_messages=True)
     return Success()
 
 

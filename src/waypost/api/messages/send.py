@@ -130,11 +130,7 @@ class HolderCall(NamedTuple):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `holder_of_api_key`.
-        """
+        """Return the call."""
         return cls(services, request, await holder_of_api_key(services, request))
 
 
@@ -143,11 +139,7 @@ class SessionHolderCall(HolderCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `holder_of_api_key`.
-        """
+        """Return the call."""
         try:
             return cls(services, request, await holder_of_api_key(services, request))
         except ApiError as error:
@@ -159,11 +151,7 @@ class SessionCall(AppCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_app`.
-        """
+        """Return the call."""
         try:
             return await super().authorise(services, request)
         except ApiError as error:
@@ -372,9 +360,6 @@ async def _read_template_content(services: Services, form: Form, app: App) -> tu
 
 def _check_message(form: Form, content: TemplateSend, template: Template) -> None:
     """Check that the message of a partner's send shows what its template's type needs.
-
-    Raises:
-        ApiError: it is missing, or shows something else.
 
     Source: spec, "Send template message (image, location) through the partner API": `message` is required; facts 9.2.
     """

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from waypost.api.apps.apps import update_app
+from waypost.api.apps.settings import set_preferences
 from waypost.api.fields import Field
 from waypost.api.messages.passthrough import check_enabled
 from waypost.api.operation import APP, AppCall, Operations
@@ -80,11 +81,7 @@ class AnalyticsParameters(Struct):
 
 
 def _read_switch(text: str, _name: str) -> bool | None:
-    """Return a boolean; None for an empty text.
-
-    Raises:
-        ApiError: it is neither true nor false.
-    """
+    """Return a boolean; None for an empty text."""
     if not text:
         return None
     if text.strip().lower() not in ("true", "false"):
@@ -244,17 +241,9 @@ async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> Success:
         raise ApiError(ErrorCode.BAD_REQUEST, "enable or enableOnUi must be true or false.")
     if enable is False:
         raise ApiError(ErrorCode.BAD_REQUEST, "enable must be true: analytics cannot be switched off.")
-
-    def apply(stored: App) -> App:
-        preferences = stored.preferences
-        changed = replace(
-            preferences,
-            analytics=preferences.analytics or enable is True,
-            analytics_on_ui=preferences.analytics_on_ui if on_ui is None else on_ui,
-        )
-        return replace(stored, preferences=changed)
-
-    await update_app(call.services, call.app, apply)
+    changes = {"analytics": enable, "analytics_on_ui": on_ui}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    await set_preferences(call.services, call.app, **changes)
     return Success()
 
 
@@ -328,11 +317,7 @@ async def compare_templates(call: AppCall) -> ApiResponse:
 
 
 async def _compared_template(services: Services, app: App, template_id: str) -> Template:
-    """Return one of the two templates to compare.
-
-    Raises:
-        ApiError: it belongs to another business account of the same partner, or its id is unknown.
-    """
+    """Return one of the two templates to compare."""
     template = await services.database.read(template_by_id, template_id)
     if template is None or template.partner_id != app.partner_id:
         return await template_of(services, app, template_id)
@@ -515,11 +500,7 @@ async def show_template_ad(call: AppCall) -> dict[str, Any]:
 
 
 async def _find_template(services: Services, app: App, template_id: str) -> Template:
-    """Return the template.
-
-    Raises:
-        ApiError: it does not exist, is no marketing template, or the operator never had it.
-    """
+    """Return the template."""
     try:
         template = await template_of(services, app, template_id)
     except ApiError as error:

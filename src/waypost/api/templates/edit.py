@@ -59,11 +59,7 @@ class TemplateDeletionCall(AppCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: see the operations.
-        """
+        """Return the call."""
         try:
             call = await super().authorise(services, request)
         except ApiError as error:

@@ -207,11 +207,7 @@ async def _create_at_operator(
 
 
 async def _ready_template(call: AppCall, name: str, language: str) -> dict[str, Any]:
-    """Return the library's template with a name in a language.
-
-    Raises:
-        ApiError: the library has none.
-    """
+    """Return the library's template with a name in a language."""
     for listed in await _list_library(call, {"name": name, "language": language}):
         if (listed.get("name"), listed.get("language")) == (name, language):
             return listed

@@ -93,11 +93,7 @@ class ListCall(AppCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_app`.
-        """
+        """Return the call."""
         return cls(services, request, await authorise_app(services, request, allow_query=True))
 
 
@@ -207,11 +203,7 @@ class SyncCall(AppCall):
 
     @classmethod
     async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call.
-
-        Raises:
-            ApiError: as `authorise_app`, with that text.
-        """
+        """Return the call."""
         try:
             return await super().authorise(services, request)
         except ApiError as error:

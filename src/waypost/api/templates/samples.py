@@ -148,11 +148,7 @@ def _sample_handle(owner: TemplateDraft | Card, handles: Mapping[str, str | None
 
 
 def _check_kind(header: _SampleHeader, field: str, media: UploadedMedia) -> None:
-    """Check an upload's MIME type against the header that shows it.
-
-    Raises:
-        ApiError: the operator does not accept it as a sample of such a header.
-    """
+    """Check an upload's MIME type against the header that shows it."""
     medium = type_row(header.kind.upper()).medium
     kind = MediaKind.VIDEO if medium is not None and medium.name == MediaKind.GIF else header.kind.lower()
     accepted_types = [
