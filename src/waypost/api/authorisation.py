@@ -100,7 +100,7 @@ async def partner_of_token(services: Services, request: Request) -> int:
 
 
 async def authorise_app(services: Services, request: Request, *, allow_query: bool = False) -> App:
-    """Return the app in the path, authorised by the route's credential, and spend one request of the rate.
+    """Return the app in the path, by its id or its name, authorised by the route's credential, and spend one request.
 
     Args:
         services: for look-ups.
@@ -110,7 +110,10 @@ async def authorise_app(services: Services, request: Request, *, allow_query: bo
     Raises:
         ApiError: 401 a wrong credential or another partner's app, 429 too many.
     """
-    app = await app_in_path(services, request, allow_query=allow_query)
+    if "app_name" in request.path:
+        app = await _app_by_name(services, request)
+    else:
+        app = await app_in_path(services, request, allow_query=allow_query)
     request.note_caller(app.partner_id, app.id)
     await request.spend(services.limiter, app.id, app)
     return app
@@ -131,14 +134,8 @@ async def app_in_path(services: Services, request: Request, *, allow_query: bool
             return await app_of_app_token(services, request, allow_query=allow_query)
 
 
-async def authorise_app_by_name(services: Services, request: Request) -> App:
-    """Return the app named at the end of the path, authorised by API key, and spend one request of the rate.
-
-    The app's id is accepted too: public clients send either.
-
-    Raises:
-        ApiError: 401 a wrong key, 400 an app that is not the partner's, 429 too many.
-    """
+async def _app_by_name(services: Services, request: Request) -> App:
+    """Return the app named at the end of the path, authorised by API key; public clients send its id too."""
     holder = await holder_of_api_key(services, request)
     name = request.path["app_name"]
     app = await services.database.read(app_by_name, holder.partner_id, name)
@@ -146,7 +143,6 @@ async def authorise_app_by_name(services: Services, request: Request) -> App:
         app = await services.directory.app(name)
     if app is None or not await holder_may_use(services, holder, app):
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The path must end in the name of one of your apps.")
-    await request.spend(services.limiter, app.id, app)
     return app
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
 from sqlalchemy import Connection
@@ -90,20 +90,11 @@ _upload = partial(
 )
 
 
-class MediaDeletionCall(AppCall):
-    """A call that has another text for its rate."""
-
-    @classmethod
-    async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call."""
-        try:
-            return await super().authorise(services, request)
-        except ApiError as error:
-            if error.code is not ErrorCode.TOO_MANY_REQUESTS:
-                raise
-            raise ApiError(
-                error.code, error.explanation, retry_after_s=error.retry_after_s, text=_DELETE_RATE_TEXT
-            ) from error
+def _rejected_deletion(_request: Request, error: ApiError) -> ApiError:
+    """Return the error with another text, if it is that of the rate."""
+    if error.code is not ErrorCode.TOO_MANY_REQUESTS:
+        return error
+    return ApiError(error.code, error.explanation, retry_after_s=error.retry_after_s, text=_DELETE_RATE_TEXT)
 
 
 @_upload(f"{APP}/upload/media", success(handleId=UploadHandle), source="spec, Upload media, handle id")
@@ -214,8 +205,9 @@ async def download_media(call: AppCall, query: MediaDownload) -> ApiResponse:
     source="ledger 1.6",
     at_operator=False,
     errors=(ErrorCode.MEDIA_NOT_DELETED, ErrorCode.MEDIA_ALREADY_DELETED),
+    rejection=_rejected_deletion,
 )
-async def delete_media(call: MediaDeletionCall) -> dict[str, Any]:
+async def delete_media(call: AppCall) -> dict[str, Any]:
     """Delete an upload of the partner. A message that names it and is not sent yet will fail.
 
     Errors in this order: 401 wrong token, 429 too many, 400 no media id, 404 an id that is not one of the

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar, get_type_hin
 
 from msgspec import Struct
 
-from waypost.api.authorisation import Credential, authorise_app, authorise_app_by_name, authorise_partner
+from waypost.api.authorisation import Credential, authorise_app, authorise_partner
 from waypost.api.fields import describe_fields, read_fields, request_fields
 from waypost.api.requests import ApiResponse, Request
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
@@ -202,15 +202,6 @@ class AppCall(NamedTuple):
                 return response
 
 
-class NamedAppCall(AppCall):
-    """A call about the app that is named at the end of the path, by API key."""
-
-    @classmethod
-    async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call."""
-        return cls(services, request, await authorise_app_by_name(services, request))
-
-
 class PartnerCall(NamedTuple):
     """A call about a partner, whose token or API key it has."""
 
@@ -302,6 +293,7 @@ class Operations:
         status: int | None = None,
         wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED,
         other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP,
+        rejection: Callable[[Request, ApiError], ApiError] | None = None,
         deprecated_s: int | None = None,
         idempotency: IdempotencyMode = IdempotencyMode.NO_KEY,
     ) -> Callable[[Function], Function]:
@@ -329,7 +321,8 @@ class Operations:
                 operation that always fails, its error's.
             wrong_credential: as of `RouteRow`.
             other_app: likewise.
-            deprecated_s: likewise.
+            rejection: returns the error of a call that is not authorised, if it has a form of its own.
+            deprecated_s: as of `RouteRow`.
             by_key: True if it has the same path below `/wa` for an API key, too, as public clients call it.
             key_errors: the further error codes of that path.
             idempotency: its handling of an idempotency key.
@@ -348,7 +341,12 @@ class Operations:
 
             @wraps(function)
             async def endpoint(services: Services, request: Request) -> ApiResponse:
-                call = await call_type.authorise(services, request)
+                try:
+                    call = await call_type.authorise(services, request)
+                except ApiError as error:
+                    if rejection is None:
+                        raise
+                    raise rejection(request, error) from None
                 arguments: dict[str, Struct] = {}
                 if read_query is not None:
                     arguments["query"] = read_fields(read_query, request.query)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
+from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, Operations
 from waypost.base.ids import Ids
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.domain.errors import ErrorCode, invalid_field
@@ -120,13 +120,13 @@ async def opt_in(call: AppCall, fields: OneUserPhone) -> Success:
     status=202,
     deprecated_s=None,
 )
-async def opt_in_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success:
+async def opt_in_by_app_name(call: AppCall, fields: OptingUser) -> Success:
     """Opt a user in, by the app's name and an API key."""
     return await _change_opt_status(call, fields.user, opted_in=True)
 
 
 @_operation_by_name("POST", "/sm/api/v1/app/opt/out/{app_name}", Success, status=202)
-async def opt_out_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success:
+async def opt_out_by_app_name(call: AppCall, fields: OptingUser) -> Success:
     """Opt a user out, by the app's name and an API key. Messages to the user are still sent."""
     return await _change_opt_status(call, fields.user, opted_in=False)
 
@@ -149,7 +149,7 @@ async def show_user_status(call: AppCall, query: OneUserPhone) -> dict[str, Any]
 
 
 @_operation_by_name("GET", "/sm/api/v1/users/{app_name}", success(users=list[OptedUser]))
-async def list_users(call: NamedAppCall, query: UserPage) -> dict[str, Any]:
+async def list_users(call: AppCall, query: UserPage) -> dict[str, Any]:
     """Return the users that have opted in or out, the latest change first."""
     offset = (query.page_no - 1) * query.max_result
     page = partial(list_opted_users, app=call.app, offset=offset, at_most=query.max_result)

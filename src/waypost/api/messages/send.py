@@ -113,8 +113,25 @@ class SubmittedMessage(Struct, rename="camel"):
 
 _send = partial(operation, "POST", returns=SubmittedMessage, idempotency=IdempotencyMode.ONE_TRANSACTION)
 _ADDRESS_ERRORS: Final = (ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_DESTINATION, ErrorCode.INVALID_APP_DETAILS)
+
+
+def _nest_credential_error(request: Request, error: ApiError) -> ApiError:
+    """Return a credential's error in the format of the message's type: nested for products. Source: facts 10."""
+    if error.code is not ErrorCode.AUTHENTICATION_FAILED or len(request.body) > MAX_UNAUTHENTICATED_BYTES:
+        return error
+    try:
+        nested = is_about_products(request.form_or_json())
+    except ApiError:
+        return error
+    return ApiError(ErrorCode.NESTED_AUTHENTICATION_FAILED, error.explanation) if nested else error
+
+
 _send_session = partial(
-    _send, rate="session", body=SessionFields, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_ADDRESS_ERRORS)
+    _send,
+    rate="session",
+    body=SessionFields,
+    errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_ADDRESS_ERRORS),
+    rejection=_nest_credential_error,
 )
 _send_template = partial(
     _send, rate="send_template", body=TemplateFields, errors=(ErrorCode.INVALID_TEMPLATE, *_ADDRESS_ERRORS)
@@ -134,32 +151,8 @@ class HolderCall(NamedTuple):
         return cls(services, request, await holder_of_api_key(services, request))
 
 
-class SessionHolderCall(HolderCall):
-    """A call for a session message, whose type says how the error of a credential is written."""
-
-    @classmethod
-    async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call."""
-        try:
-            return cls(services, request, await holder_of_api_key(services, request))
-        except ApiError as error:
-            raise _nest_credential_error(request, error) from None
-
-
-class SessionCall(AppCall):
-    """The same, about the app in the path."""
-
-    @classmethod
-    async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call."""
-        try:
-            return await super().authorise(services, request)
-        except ApiError as error:
-            raise _nest_credential_error(request, error) from None
-
-
 @_send_session(path="/wa/api/v1/msg", source="spec, Send session text message; facts 9.1")
-async def send_session_message_by_api_key(call: SessionHolderCall) -> ApiResponse:
+async def send_session_message_by_api_key(call: HolderCall) -> ApiResponse:
     """Accept a free-form message; 200 means that it is on disk with its outbound job.
 
     Errors in this order: 401 wrong key, 400 unreadable form, 400 invalid destination, 400 invalid app
@@ -169,7 +162,7 @@ async def send_session_message_by_api_key(call: SessionHolderCall) -> ApiRespons
 
 
 @_send_session(path="/sm/api/v1/msg", deprecated_s=OLDER_API_ENDED_S)
-async def send_older_session_message(call: SessionHolderCall) -> ApiResponse:
+async def send_older_session_message(call: HolderCall) -> ApiResponse:
     """Accept a free-form message at the older path, where the source number names the app if `src.name` does not.
 
     A strict service requires the name. Errors as of the newer path.
@@ -193,7 +186,7 @@ async def _send_by_key(call: HolderCall, *, needs_app_name: bool) -> ApiResponse
 
 
 @_send_session(path=f"{APP}/msg", source="facts 9.1", credential=Credential.APP_TOKEN)
-async def send_session_message(call: SessionCall) -> ApiResponse:
+async def send_session_message(call: AppCall) -> ApiResponse:
     """Accept a free-form message through the partner API; the app's name is optional.
 
     Errors in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 invalid
@@ -299,17 +292,6 @@ def build_message(
         request=request.text(),
         request_id=request.request_id,
     )
-
-
-def _nest_credential_error(request: Request, error: ApiError) -> ApiError:
-    """Return a credential's error in the format of the message's type: nested for products. Source: facts 10."""
-    if error.code is not ErrorCode.AUTHENTICATION_FAILED or len(request.body) > MAX_UNAUTHENTICATED_BYTES:
-        return error
-    try:
-        nested = is_about_products(request.form_or_json())
-    except ApiError:
-        return error
-    return ApiError(ErrorCode.NESTED_AUTHENTICATION_FAILED, error.explanation) if nested else error
 
 
 async def _find_app(services: Services, holder: KeyHolder, addresses: SendAddresses) -> App:

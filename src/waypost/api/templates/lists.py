@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from waypost.api.authorisation import Credential, authorise_app
 from waypost.api.fields import Field
-from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
+from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, Operations
 from waypost.api.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.base.ids import Ids
@@ -152,7 +152,7 @@ async def list_templates_self_serve(call: AppCall) -> ApiResponse:
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS),
     deprecated_s=OLDER_API_ENDED_S,
 )
-async def list_templates_by_app_name(call: NamedAppCall) -> ApiResponse:
+async def list_templates_by_app_name(call: AppCall) -> ApiResponse:
     """Return the self-serve list by the app's name. Source: public clients of the older messaging API."""
     services, request, app = call
     return _list_response(await _find(services, app, read_self_serve_filter(request.query)))
@@ -198,24 +198,22 @@ def _list_response(templates: list[Template]) -> ApiResponse:
 sync_operation = Operations("facts 3.6")
 
 
-class SyncCall(AppCall):
-    """A call about an app, with an error text of its own for a wrong credential."""
-
-    @classmethod
-    async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call."""
-        try:
-            return await super().authorise(services, request)
-        except ApiError as error:
-            if error.code in (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP):
-                raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) from error
-            raise
+def _rejected_sync(_request: Request, error: ApiError) -> ApiError:
+    """Return the error with another text, if it is that of a wrong credential."""
+    is_credential = error.code in (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP)
+    return ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) if is_credential else error
 
 
 @sync_operation(
-    "GET", f"{APP}/template/sync", Success, rate="template_sync", status=202, errors=(ErrorCode.UNAUTHORIZED_ACCESS,)
+    "GET",
+    f"{APP}/template/sync",
+    Success,
+    rate="template_sync",
+    status=202,
+    errors=(ErrorCode.UNAUTHORIZED_ACCESS,),
+    rejection=_rejected_sync,
 )
-async def synchronise_templates(call: SyncCall) -> Success:
+async def synchronise_templates(call: AppCall) -> Success:
     """Synchronise contents, status, category, quality and reason of our templates with the operator's.
 
     Templates that the operator no longer has are deleted here; those that only the operator has become
