@@ -10,12 +10,12 @@ from sqlalchemy import Connection
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
+from waypost.api.file_types import types_of
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse, Request
 from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
-from waypost.api.uploads import types_of
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, Hosting
 from waypost.domain.errors import ApiError, ErrorCode

@@ -30,6 +30,7 @@ from waypost.wire.errors import ERRORS
 from waypost.wire.responses import schema_of
 
 RETRY_AFTER_S: Final = 10
+NO_ACCOUNT: Final = "The app has no business account yet; the administrator connects one with `waypost app connect`."
 _NONE_YET: Final = "The app has no number at the operator yet; its administrator connects one."
 _log = log("api")
 

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tests.support.media_samples import SAMPLES
-from waypost.api.uploads import is_text, possible_types, types_of
+from waypost.api.file_types import is_text, possible_types, types_of
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED_TYPES
 from waypost.wire.media import choose_type, content_disposition, read_type

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, Operations, PartnerCall
+from waypost.api.operation import APP, KEY_APP, NO_ACCOUNT, OLDER_API_ENDED_S, AppCall, Operations, PartnerCall
 from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import daily_usage, last_limit_event
@@ -89,10 +89,7 @@ async def show_health(call: AppCall) -> dict[str, Any]:
             "A sandbox app has no health; the administrator makes it live with `waypost app connect`.",
         )
     if not app.business_account_id:
-        raise ApiError(
-            ErrorCode.NO_BUSINESS_ACCOUNT,
-            "The app has no business account yet; the administrator connects one with `waypost app connect`.",
-        )
+        raise ApiError(ErrorCode.NO_BUSINESS_ACCOUNT, NO_ACCOUNT)
     if not app.phone_number_id:
         raise ApiError(
             ErrorCode.WRONG_BUSINESS_ACCOUNT,

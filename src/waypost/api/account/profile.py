@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct, to_builtins
 
 from waypost.api.fields import Field
-from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.operation import APP, NO_ACCOUNT, AppCall, Operations
 from waypost.api.route import BodyFormat
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, texts_in
 from waypost.domain.errors import ApiError, ErrorCode
@@ -213,10 +213,7 @@ async def change_profile_picture(call: AppCall) -> dict[str, Any]:
     services, app = call.services, call.app
     account = call.number and await services.directory.operator_account_of(app)
     if not account:
-        raise ApiError(
-            ErrorCode.APP_NOT_APPROVED,
-            "The app has no business account yet; the administrator connects one with `waypost app connect`.",
-        )
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, NO_ACCOUNT)
     media = await services.uploads.store_from_request(app, call.request, for_handle=True, names=("file", "image"))
     if media.mime_type not in PHOTO_TYPES:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")

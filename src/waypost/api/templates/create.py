@@ -8,7 +8,7 @@ from msgspec import Struct, defstruct
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.idempotency import commit
-from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.operation import APP, NO_ACCOUNT, AppCall, Operations
 from waypost.api.requests import ApiResponse
 from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.templates.lists import KEY_TEMPLATES, ONE_RECORD
@@ -134,10 +134,7 @@ async def create_template(call: AppCall) -> ApiResponse:
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     account = await services.directory.business_account(app.business_account_id)
     if account is None:
-        raise ApiError(
-            ErrorCode.APP_NOT_APPROVED,
-            "The app has no business account yet; the administrator connects one with `waypost app connect`.",
-        )
+        raise ApiError(ErrorCode.APP_NOT_APPROVED, NO_ACCOUNT)
     draft = await add_sample_handles(services, app, draft)
     now_ms = services.clock.now_ms()
     template = Template(

@@ -11,7 +11,7 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from waypost.api.authorisation import Credential, tokens_of
-from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.operation import APP, NO_ACCOUNT, AppCall, Operations
 from waypost.api.requests import Request
 from waypost.api.route import BodyFormat
 from waypost.api.services import Services
@@ -75,10 +75,7 @@ class TemplateDeletionCall(AppCall):
                 ),
             )
         if not call.app.business_account_id:
-            raise ApiError(
-                ErrorCode.APP_NOT_APPROVED,
-                "The app has no business account yet; the administrator connects one with `waypost app connect`.",
-            )
+            raise ApiError(ErrorCode.APP_NOT_APPROVED, NO_ACCOUNT)
         return call
 
 
