@@ -1,13 +1,14 @@
 """Declarations of the Graph API's operations: one for each function, beside it."""
 
 from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from waypost.simulator.accounts.tokens import MANAGEMENT
 
 GraphFunction = Callable[..., Awaitable[Any]]
 """Called with the state, the call and its object; without an object where the path names none."""
-Function = TypeVar("Function", bound=GraphFunction)
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 SEND: Final = "messages.send"
 MARK_READ: Final = "messages.mark_read"
@@ -43,11 +44,28 @@ class GraphOperations:
         is_streamed: bool = False,
         is_open: bool = False,
     ) -> Callable[[Function], Function]:
-        """Declare an operation: its members are those of `GraphOperation`."""
+        """Declare an operation: its members are those of `GraphOperation`.
+
+        A plain function is one transaction, which it is called with in place of the state.
+        """
 
         def declare(function: Function) -> Function:
-            row = GraphOperation(method, node, edge, name, function, permission, is_streamed, is_open)
-            self.rows.append(row)
+            async def transact(state: Any, *arguments: Any) -> Any:
+                def work(transaction: object) -> Any:
+                    return function(transaction, *arguments)
+
+                return await state.transact(work)
+
+            run = function if iscoroutinefunction(function) else transact
+            self.rows.append(GraphOperation(method, node, edge, name, run, permission, is_streamed, is_open))
             return function
 
         return declare
+
+    def read(self, name: str, node: type, edge: str, permission: str | None, view: Callable[..., Any]) -> None:
+        """Declare an operation that only reads memory: `view` returns its response."""
+
+        async def run(*arguments: Any) -> Any:
+            return view(*arguments)
+
+        self.rows.append(GraphOperation("GET", node, edge, name, run, permission, is_streamed=False, is_open=False))

@@ -1,7 +1,7 @@
 """Template reviews: the rules that reject a template after submission, and the loop that runs due changes."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -11,12 +11,22 @@ from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.simulator.messages.held_messages import find_decided_templates, release_or_drop_all
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.changes import change_category, decide_action, end_pacing
+from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.templates.model import (
+    TEMPLATE_ACTIONS,
+    account_templates,
+    archive_due_ms,
+    change_category,
+    decide,
+    end_pacing,
+    finish_deletion,
+    is_unchanged,
+)
 from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
 from waypost.simulator.templates.text_variables import VARIABLE, component_texts, contains_any, variables
 
 _REVIEWS_LOG = log("simulator")
-TemplateTimerWork = Callable[[SimulatorServices, SimulatedTemplate], Awaitable[object]]
+TemplateTimerWork = Callable[[Transaction, SimulatedTemplate], object]
 _IDLE_WAIT_MS: Final = 3_600_000
 _VARIABLE_NAME: Final = re.compile(r"[1-9][0-9]{0,3}|[a-z_][a-z0-9_]*")
 _ADJACENT: Final = re.compile(r"\}\}\s*\{\{")
@@ -107,11 +117,11 @@ def _texts_with_variables(components: list[dict[str, Any]]) -> list[str]:
     return texts
 
 
-async def _review(state: SimulatorServices, template: SimulatedTemplate) -> None:
+def _review(transaction: Transaction, template: SimulatedTemplate) -> None:
     """Decide a template by its text; other templates count if the settings are strict."""
-    settings = state.settings.value
-    rivals = state.templates.list_templates(template.waba_id) if settings.strict else ()
-    await state.templates.decide(template, review_decision(template, rivals, settings.marketing_words))
+    settings = transaction.state.settings.value
+    rivals = account_templates(transaction, template.waba_id) if settings.strict else ()
+    decide(transaction, template, review_decision(template, rivals, settings.marketing_words))
 
 
 TIMERS: Final[
@@ -121,23 +131,17 @@ TIMERS: Final[
     (lambda _, template: template.review_due_ms, _review),
     (
         lambda _, template: template.resume_due_ms,
-        lambda state, template: state.templates.decide(template, decide_action("unpause", template)),
+        lambda transaction, template: decide(transaction, template, TEMPLATE_ACTIONS["unpause"]),
     ),
     (
         lambda _, template: template.category_due_ms,
-        lambda state, template: state.templates.apply_change(
-            template, change_category(template.correct_category or template.category)
+        lambda transaction, template: change_category(
+            transaction, template, template.correct_category or template.category
         ),
     ),
-    (
-        lambda _, template: template.pace_due_ms,
-        lambda state, template: state.templates.apply_change(template, end_pacing()),
-    ),
-    (
-        lambda state, template: state.templates.archive_due_ms(template),
-        lambda state, template: state.templates.decide(template, decide_action("archive", template)),
-    ),
-    (lambda _, template: template.delete_due_ms, lambda state, template: state.templates.finish_deletion(template)),
+    (lambda _, template: template.pace_due_ms, end_pacing),
+    (archive_due_ms, lambda transaction, template: decide(transaction, template, TEMPLATE_ACTIONS["archive"])),
+    (lambda _, template: template.delete_due_ms, finish_deletion),
 )
 """Scheduled changes of templates: the time of each, None if it is not scheduled, and the change."""
 
@@ -146,7 +150,7 @@ def start_reviews(state: SimulatorServices) -> None:
     """Start the loop that runs the scheduled changes of templates, and releases or drops held messages."""
 
     async def run_once() -> int:
-        state.templates.changed.clear()
+        state.templates_changed.clear()
         return await _run_due(state)
 
     async def next_due_ms() -> int | None:
@@ -155,7 +159,7 @@ def start_reviews(state: SimulatorServices) -> None:
         return min((due_ms for due_ms, _, _ in _planned_changes(state)), default=None)
 
     state.start_loop(
-        Loop("reviews", run_once, partial(state.wait, state.templates.changed), log=_REVIEWS_LOG), next_due_ms
+        Loop("reviews", run_once, partial(state.wait, state.templates_changed), log=_REVIEWS_LOG), next_due_ms
     )
 
 
@@ -164,15 +168,20 @@ async def _run_due(state: SimulatorServices) -> int:
     now_ms = state.clock.now_ms()
     due = [planned for planned in _planned_changes(state) if planned[0] <= now_ms]
     for _, change, template in sorted(due, key=lambda planned: planned[0]):
-        await change(state, template)
+        await state.transact(partial(_run_if_unchanged, change, template))
     for template_id, is_released in find_decided_templates(state):
         await release_or_drop_all(state, template_id, is_released=is_released)
     ahead = (due_ms for due_ms, _, _ in _planned_changes(state) if due_ms > now_ms)
     return min(ahead, default=now_ms + _IDLE_WAIT_MS)
 
 
+def _run_if_unchanged(change: TemplateTimerWork, template: SimulatedTemplate, transaction: Transaction) -> None:
+    if is_unchanged(transaction, template):
+        change(transaction, template)
+
+
 def _planned_changes(state: SimulatorServices) -> Iterator[tuple[int, TemplateTimerWork, SimulatedTemplate]]:
-    for template in state.templates.by_id.values():
+    for template in state.templates.values():
         for find_due_ms, change in TIMERS:
             due_ms = find_due_ms(state, template)
             if due_ms is not None:

@@ -27,9 +27,7 @@ from waypost.simulator.payments.model import CONFIGURATIONS
 from waypost.simulator.phones.scripts import Scripts
 from waypost.simulator.settings import SimulatorSettings
 from waypost.simulator.simulator_state import SimulatorState
-from waypost.simulator.templates.admission import NAME_LOCKS
-from waypost.simulator.templates.plans import TemplatePlans
-from waypost.simulator.templates.templates import TEMPLATE_USES, TEMPLATES, Templates
+from waypost.simulator.templates.model import NAME_LOCKS, TEMPLATE_USES, TEMPLATES
 from waypost.simulator.webhooks.webhooks import WebhookSender
 
 MARKETING_CLICKS: Final = StoredKind("marketing_click", int)
@@ -80,8 +78,8 @@ class SimulatorServices(SimulatorState):
         self.link_fetcher = MediaLinkFetcher(settings.media_networks)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)
         self.scripts = Scripts(store, fleets, phones)
-        self.templates = Templates(self)
-        self.template_plans = TemplatePlans()
+        self.templates = self.values(TEMPLATES)
+        self.templates_by_key = self.cached(TEMPLATES).index(lambda each: ((each.waba_id, each.name, each.language),))
         self.throughput_limits = ThroughputLimits(clock)
         self.held_template_ids: set[str] = set()
         """The templates that have held messages."""

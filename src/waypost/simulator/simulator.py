@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel, format_count
@@ -27,7 +29,7 @@ from waypost.simulator.reviews import start_reviews
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft
-from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.templates.model import save_template
 
 
 class SimulatorApplication:
@@ -220,22 +222,16 @@ class Simulator:
                 "parameter_format": parameter_format,
             }
         )
-        known = self._services.templates.by_id.get(template_id)
-        now_ms = self._services.clock.now_ms()
-        await self._services.templates.put(
-            SimulatedTemplate(
-                template_id=template_id,
-                waba_id=waba_id,
-                name=name,
-                language=language,
-                category=draft.category,
-                components=draft.components,
-                parameter_format=draft.parameter_format,
-                status="APPROVED",
-                created_ms=known.created_ms if known else now_ms,
-                updated_ms=known.updated_ms if known else now_ms,
-            )
+        known, now_ms = self._services.templates.get(template_id), self._services.clock.now_ms()
+        template = replace(
+            draft,
+            template_id=template_id,
+            waba_id=waba_id,
+            status="APPROVED",
+            created_ms=known.created_ms if known else now_ms,
+            updated_ms=known.updated_ms if known else now_ms,
         )
+        await self._services.transact(lambda transaction: save_template(transaction, template))
 
     async def arm_scenario(self, scenario: Scenario) -> None:
         """Replace the faults of another scenario by this scenario's; do nothing if it is already armed.

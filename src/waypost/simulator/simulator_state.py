@@ -32,10 +32,13 @@ WorkResult = TypeVar("WorkResult")
 
 
 class Transaction:
-    """One transaction: it sees what others before it in the same commit have written, and memory follows the commit."""
+    """One transaction: it sees what others before it in the same commit have written, and memory follows the commit.
+
+    Its functions run on the writer's thread: of `state` they only read memory.
+    """
 
     def __init__(self, state: "SimulatorState", connection: sqlite3.Connection) -> None:
-        self._state = state
+        self.state = state
         self._connection = connection
         self._rows: dict[str, list[Values | tuple[Any, ...]]] = {}
         self.effects: dict[Callable[[], object], None] = {}
@@ -73,35 +76,50 @@ class Transaction:
     def save(self, kind: StoredKind[StoredValue], value: StoredValue, key: str, owner: str = "") -> None:
         """Insert or update a value, also in memory."""
         self.run(kind.save_statement(value, key, owner))
-        self.follow(lambda: self._state.cached(kind).put(value, key, owner))
+        self.follow(lambda: self.state.cached(kind).put(value, key, owner))
 
     def delete(self, kind: StoredKind[Any], key: str, owner: str = "") -> None:
         """Delete a value, also from memory."""
         self.run(kind.delete_statement(key, owner))
-        self.follow(lambda: self._state.cached(kind).pop(key, owner))
+        self.follow(lambda: self.state.cached(kind).pop(key, owner))
 
     def record(self, node_id: str, kind: str) -> dict[str, Any]:
         """Return the record of a number or account; empty if there is none."""
-        return self.find(self._state.records.values, kind, node_id) or {}
+        return self.find(self.state.records.values, kind, node_id) or {}
 
     def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Store the record of a number or account, also in memory."""
-        self.save(self._state.records.values, record, kind, node_id)
+        self.save(self.state.records.values, record, kind, node_id)
+
+    def change_record(self, node_id: str, kind: str, **members: Any) -> None:
+        """Change members of a record; the others stay."""
+        self.save_record(node_id, kind, {**self.record(node_id, kind), **members})
 
     def count(self, kind: str, subject: str, key: str) -> None:
         """Count a new key of `UsageCounts` now."""
-        self.save(self._state.usage_counts.seen, self._state.clock.now_ms(), key, usage_owner(kind, subject))
+        self.save(self.state.usage_counts.seen, self.state.clock.now_ms(), key, usage_owner(kind, subject))
+
+    def times_counted(self, kind: str, subject: str, *, within_ms: int) -> int:
+        """Return how many keys of `UsageCounts` were counted within a time of at most three days."""
+        since_ms = self.state.clock.now_ms() - within_ms
+        seen = self.values(self.state.usage_counts.seen, usage_owner(kind, subject))
+        return sum(at_ms > since_ms for at_ms in seen.values())
 
     def send(self, *updates: Update) -> None:
         """Send webhooks, each if its account has a receiver of its field."""
         for update in updates:
-            if self._state.outbox.has_subscribers(update.waba_id, update.field):
-                self.add(add_update(update, next(self._state.outbox.ids)))
-            self.effects[self._state.outbox.wake_events(update.waba_id).set] = None
+            if self.state.outbox.has_subscribers(update.waba_id, update.field):
+                self.add(add_update(update, next(self.state.outbox.ids)))
+            self.effects[self.state.outbox.wake_events(update.waba_id).set] = None
+
+    def notify(self, waba_id: str, field: str, value: Any, *, at_ms: int | None = None, subject: str = "") -> None:
+        """Send the webhook with this field and value about an account; by default now."""
+        due_ms = self.state.clock.now_ms() if at_ms is None else at_ms
+        self.send(self.state.outbox.account_update(waba_id, due_ms, field, value, subject=subject))
 
     def wake_phone(self, phone: str) -> None:
         """Wake those who wait for something on a phone."""
-        self.follow(lambda: self._state.delivery_signals.wake(phone))
+        self.follow(lambda: self.state.delivery_signals.wake(phone))
 
 
 class SimulatorState:
@@ -131,6 +149,7 @@ class SimulatorState:
         self.faulted_accounts: set[str] = set()
         """The accounts that may have updates changed by faults."""
         store.register_reset(self.faulted_accounts.clear)
+        self.templates_changed = asyncio.Event()
         for kind in kinds:
             CachedKeyedValues(store, kind.name, kind.value_type)
 

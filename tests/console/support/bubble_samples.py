@@ -21,7 +21,6 @@ from waypost.simulator.handsets.phone_messages import (
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import render_template
 from waypost.simulator.templates.drafts import fill_preset_texts
-from waypost.simulator.templates.plans import plan_template
 from waypost.simulator.templates.template import SimulatedTemplate
 
 NOW_MS: Final = 1_795_370_000_000
@@ -186,10 +185,10 @@ def template_message(name: str, **more: Any) -> dict[str, Any]:
         draft = add_type_button(draft)
     category = draft.category or ""
     components = fill_preset_texts(category, template_components(draft, {}))
-    plan = plan_template(SimulatedTemplate("1", "2", "sample", "en_US", category, components))
+    template = SimulatedTemplate("1", "2", "sample", "en_US", category, components)
     value = "123456" if category == "AUTHENTICATION" else "Ann"
     body = {"type": "body", "parameters": [{"type": "text", "text": value}]}
-    rendered = render_template(plan, [*_TEMPLATE_COMPONENTS[name], body], now_ms=NOW_MS, references=None)
+    rendered = render_template(template, [*_TEMPLATE_COMPONENTS[name], body], now_ms=NOW_MS, references=None)
     return _inbox_item(f"t-{name}", "template", "to_phone", rendered, more)
 
 

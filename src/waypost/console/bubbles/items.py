@@ -28,7 +28,7 @@ def degrees_of(value: object, at_most: float) -> float | None:
 
 
 # fmt: off
-_PAYMENTS: Final = {  # Source: simulator/payments/orders.py
+_PAYMENTS: Final = {  # Source: simulator/payments/model.py
     "captured": "Paid",
     "pending":  "Pending",
     "failed":   "Failed",

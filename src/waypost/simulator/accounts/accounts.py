@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -69,6 +69,11 @@ class Number(msgspec.Struct, frozen=True):
     name: str
     throughput: int
     is_on_business_app: bool = False
+
+    def webhook_value(self, **members: Any) -> dict[str, Any]:
+        """Return the value of a webhook about this number."""
+        metadata = {"display_phone_number": self.phone_number, "phone_number_id": self.phone_number_id}
+        return {"messaging_product": "whatsapp", "metadata": metadata, **members}
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,18 @@ class ThroughputLimits:
     def consume(self, phone_number_id: str, phone: str, throughput: int) -> None:
         """Count one message, or raise the error of an exceeded limit.
 
+        A burst to one phone borrows from the future: every message moves the time until which the pair has used its
+        rate by six seconds, and that time may be ahead of now by one burst at most.
+
         Args:
             phone_number_id: the sender.
             phone: the recipient.
             throughput: messages per second that the number may send.
 
-        A burst to one phone borrows from the future: every message moves the time until which the pair has used its
-        rate by six seconds, and that time may be ahead of now by one burst at most. Raises GraphApiError: 130429 for
-        the number, 131056 for the pair. Source: facts 8.
+        Raises:
+            GraphApiError: 130429 for the number, 131056 for the pair.
+
+        Source: facts 8.
         """
         now_ms = self._clock.now_ms()
         sent = self._sent.setdefault(phone_number_id, deque())

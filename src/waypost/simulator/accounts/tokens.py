@@ -93,7 +93,10 @@ class Tokens:
     def check(self, text: str) -> Token:
         """Return the token of a call.
 
-        Raises GraphApiError: 190; with the subcode 463 if it has expired. Source: facts 5.2, code 190.
+        Raises:
+            GraphApiError: 190; with the subcode 463 if it has expired.
+
+        Source: facts 5.2, code 190.
         """
         if not text:
             raise authorisation_error("An access token is required to request this resource.")
@@ -151,8 +154,10 @@ class Tokens:
 def check_permission(token: Token, permission: str | None) -> None:
     """Check that the token has a permission; None needs none.
 
-    Raises GraphApiError: 200 without the management permission, 10 without the messaging one. Source: facts 1,
-    "Permissions".
+    Raises:
+        GraphApiError: 200 without the management permission, 10 without the messaging one.
+
+    Source: facts 1, "Permissions".
     """
     if permission is None or permission in token.permissions:
         return

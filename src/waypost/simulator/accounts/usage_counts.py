@@ -93,7 +93,13 @@ class ManagementCallUsage:
         self._calls: dict[str, deque[int]] = {}
 
     def count_call(self, account: Account) -> None:
-        """Count one management call. Raises GraphApiError: 80008, the hour's limit is reached. Source: facts 8."""
+        """Count one management call.
+
+        Raises:
+            GraphApiError: 80008, the hour's limit is reached.
+
+        Source: facts 8.
+        """
         now_ms = self._clock.now_ms()
         calls = self._recent(account.waba_id, now_ms)
         if self._settings.value.limits and len(calls) >= self._limit(account.waba_id):

@@ -11,22 +11,13 @@ from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import SETTINGS
 from waypost.simulator.accounts.tokens import MESSAGING
-from waypost.simulator.calling.model import (
-    CallState,
-    SimulatedCall,
-    call_error,
-    calls_by_id,
-    end_call,
-    find_newest,
-    save_call,
-    unschedule_end,
-)
+from waypost.simulator.calling.model import CALLS, CallState, call_error, end_call, save_call, unschedule_end
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
 from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.parameters import ProductParameters, one_of, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.simulator_state import Transaction
 
 operation = GraphOperations()
 
@@ -40,48 +31,36 @@ class CallActionParameters(ProductParameters, frozen=True):
 
 
 @operation("calls.change", "POST", Number, "calls", permission=MESSAGING)
-async def act_on_call(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def act_on_call(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Pre-accept, accept, reject or end a call."""
-    settings = state.records.get(number.phone_number_id, SETTINGS)
+    settings = transaction.record(number.phone_number_id, SETTINGS)
     if not is_calling_enabled(settings):
         raise message_error(138000, "Calling APIs are not enabled for this phone number")
     if is_sip_enabled(settings):
         raise message_error(131055, "Graph API calls are not allowed for SIP enabled numbers")
     fields, action = call.fields, read_parameters(CallActionParameters, call.fields).action
-    phone_call = calls_by_id(state).get(text_or_none(fields.get("call_id")) or "")
-    if phone_call is None or phone_call.phone_number_id != number.phone_number_id:
+    calls = transaction.values(CALLS, number.phone_number_id).values()
+    current = next((known for known in calls if known.call_id == fields.get("call_id")), None)
+    if current is None:
         raise call_error("The call_id is not that of a call of this phone number.")
     sdp = _read_sdp(fields) if action in ("pre_accept", "accept") else None
     callback_data = _read_callback_data(fields) if action == "accept" else None
-
-    def write(transaction: Transaction) -> None:
-        current = find_newest(transaction, phone_call)
-        if current.state_at(state.clock.now_ms()) is CallState.ENDED:
-            raise call_error("The call has ended.")
-        if action == "terminate":
-            end_call(state, transaction, current)
-            return
-        _check_ringing(current, sdp)
-        if sdp is None:
-            end_call(state, transaction, current)
-        elif action == "pre_accept":
-            save_call(transaction, replace(current, business_sdp=sdp))
-        else:
-            now_ms = state.clock.now_ms()
-            connected = replace(current, business_sdp=sdp, connected_ms=now_ms, callback_data=callback_data)
-            save_call(transaction, connected)
-            unschedule_end(state, transaction, connected)
-
-    await state.transact(write)
-    return {"messaging_product": "whatsapp", **GRAPH_SUCCESS}
-
-
-def _check_ringing(call: SimulatedCall, sdp: str | None) -> None:
-    """Check that a call rings; a new SDP must be that of an earlier `pre_accept`."""
-    if call.connected_ms is not None:
+    now_ms = transaction.state.clock.now_ms()
+    if current.state_at(now_ms) is CallState.ENDED:
+        raise call_error("The call has ended.")
+    if action != "terminate" and current.connected_ms is not None:
         raise call_error("The call has been accepted already.")
-    if sdp is not None and call.business_sdp not in ("", sdp):
+    if sdp is None:
+        end_call(transaction, current)
+    elif current.business_sdp not in ("", sdp):
         raise call_error("SDP Validation error: the SDP differs from that of the pre_accept.")
+    elif action == "pre_accept":
+        save_call(transaction, replace(current, business_sdp=sdp))
+    else:
+        connected = replace(current, business_sdp=sdp, connected_ms=now_ms, callback_data=callback_data)
+        save_call(transaction, connected)
+        unschedule_end(transaction, connected)
+    return {"messaging_product": "whatsapp", **GRAPH_SUCCESS}
 
 
 def _read_sdp(fields: dict[str, Any]) -> str:

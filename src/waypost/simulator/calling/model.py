@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from waypost.base.ids import Ids
 from waypost.simulator.errors import GraphApiError, message_error
 from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.outbox import number_value
 from waypost.simulator.simulator_state import SimulatorState, Transaction
 from waypost.simulator.tables.updates import delete_scheduled
 
@@ -93,28 +92,23 @@ def save_call(transaction: Transaction, call: SimulatedCall) -> None:
     transaction.save(CALLS, call, call.phone, call.phone_number_id)
 
 
-def unschedule_end(state: SimulatorState, transaction: Transaction, call: SimulatedCall) -> None:
+def unschedule_end(transaction: Transaction, call: SimulatedCall) -> None:
     """Delete the webhook about the end that did not come by itself."""
-    waba_id = state.accounts.numbers[call.phone_number_id].waba_id
-    transaction.run(delete_scheduled(call.call_id, waba_id, state.clock.now_ms(), ""))
+    waba_id = transaction.state.accounts.numbers[call.phone_number_id].waba_id
+    transaction.run(delete_scheduled(call.call_id, waba_id, transaction.state.clock.now_ms(), ""))
 
 
-def end_call(state: SimulatorState, transaction: Transaction, call: SimulatedCall) -> SimulatedCall:
+def end_call(transaction: Transaction, call: SimulatedCall) -> SimulatedCall:
     """End a call now, and return it."""
-    ended = replace(call, ended_ms=state.clock.now_ms())
+    now_ms = transaction.state.clock.now_ms()
+    ended = replace(call, ended_ms=now_ms)
     save_call(transaction, ended)
-    unschedule_end(state, transaction, ended)
-    send_end(state, transaction, ended, state.clock.now_ms())
+    unschedule_end(transaction, ended)
+    send_end(transaction, ended, now_ms)
     return ended
 
 
-def send_start(state: SimulatorState, transaction: Transaction, call: SimulatedCall) -> None:
-    """Send the webhook about the start of a call."""
-    session = {"sdp_type": "offer", "sdp": call.sdp}
-    _send(state, transaction, call, call.started_ms, "connect", {"session": session})
-
-
-def send_end(state: SimulatorState, transaction: Transaction, call: SimulatedCall, ended_ms: int) -> None:
+def send_end(transaction: Transaction, call: SimulatedCall, ended_ms: int) -> None:
     """Send the webhook about the end of a call; times and duration only if it was connected."""
     members: dict[str, Any] = {"status": "FAILED"}
     if call.connected_ms is not None:
@@ -123,20 +117,15 @@ def send_end(state: SimulatorState, transaction: Transaction, call: SimulatedCal
         members = {"status": "COMPLETED", **times}
     if call.callback_data is not None:
         members = {"biz_opaque_callback_data": call.callback_data, **members}
-    _send(state, transaction, call, ended_ms, "terminate", members)
+    send(transaction, call, ended_ms, "terminate", members)
 
 
-def _send(
-    state: SimulatorState,
-    transaction: Transaction,
-    call: SimulatedCall,
-    at_ms: int,
-    event: str,
-    members: dict[str, Any],
-) -> None:
+def send(transaction: Transaction, call: SimulatedCall, at_ms: int, event: str, members: dict[str, Any]) -> None:
+    """Send the webhook about an event of a call: `connect` or `terminate`."""
+    state = transaction.state
     number, phone = state.accounts.numbers[call.phone_number_id], state.phones.find_or_default(call.phone)
     seen = state.phones.seen_by(state.phones.fill_user_id(phone), call.phone_number_id, state.clock.now_ms())
-    content = {
+    shown = {
         "id": call.call_id,
         "to": number.phone_number,
         **seen.identity_members("from", "from_user_id"),
@@ -146,8 +135,8 @@ def _send(
         **members,
     }
     contact = state.phones.seen_by(phone, call.phone_number_id, at_ms).contact()
-    value = number_value(number, contact, "calls", content)
-    transaction.send(state.outbox.account_update(number.waba_id, at_ms, "calls", value, subject=call.call_id))
+    value = number.webhook_value(contacts=[contact], calls=[shown])
+    transaction.notify(number.waba_id, "calls", value, at_ms=at_ms, subject=call.call_id)
 
 
 def call_error(details: str) -> GraphApiError:

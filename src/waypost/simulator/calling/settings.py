@@ -26,7 +26,8 @@ _Interval = tuple[str, str]
 def merge_calling(stored: dict[str, Any], changes: dict[str, Any], *, today: date) -> dict[str, Any]:
     """Return the setting after a change: absent members stay, and each other one is replaced as a whole.
 
-    Raises GraphApiError: 100, a member is invalid.
+    Raises:
+        GraphApiError: 100, a member is invalid.
     """
     for name in ("status", "callback_permission_status"):
         _check_choice(name, changes.get(name, OFF), (ON, OFF))

@@ -14,8 +14,8 @@ from waypost.simulator.calling.model import (
     find_newest,
     make_call_id,
     save_call,
+    send,
     send_end,
-    send_start,
 )
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
 from waypost.simulator.control.phone_actions import business_number, check_reachable
@@ -87,8 +87,8 @@ async def start_call(state: SimulatorServices, phone: PathPhone, body: CallBody)
             accepted = f"DELETE /control/phones/{phone}/calls/{earlier.call_id} first"
             raise ControlApiError("to", "has a call with this phone already", accepted, status=409)
         save_call(transaction, call)
-        send_start(state, transaction, call)
-        send_end(state, transaction, call, call.rings_until_ms)
+        send(transaction, call, now_ms, "connect", {"session": {"sdp_type": "offer", "sdp": call.sdp}})
+        send_end(transaction, call, call.rings_until_ms)
 
     await state.transact(write)
     return _call_view(state, call)
@@ -106,7 +106,7 @@ async def hang_up(state: SimulatorServices, phone: PathPhone, phone_call: PathCa
         current = find_newest(transaction, phone_call)
         if current.state_at(state.clock.now_ms()) is CallState.ENDED:
             raise ControlApiError("call_id", "the call has ended", "a call that has not", status=409)
-        return end_call(state, transaction, current)
+        return end_call(transaction, current)
 
     return _call_view(state, await state.transact(write))
 

@@ -104,11 +104,11 @@ async def join_group(state: SimulatorServices, phone: PathPhone, body: JoinBody)
         if group.join_approval_mode == APPROVAL_REQUIRED:
             request = JoinRequest(make_join_request_id(group.group_id, phone), phone, now_ms)
             changed = replace(group, join_requests=(*group.join_requests, request))
-            send(state, transaction, changed, "group_join_request_created", request_members(state, request))
+            send(transaction, changed, "group_join_request_created", request_members(state, request))
         elif len(group.participants) < MAX_PARTICIPANTS:
             changed = replace(group, participants=(*group.participants, GroupParticipant(phone, now_ms)))
             details = {"reason": "invite_link", "added_participants": [identity(state, phone)]}
-            send(state, transaction, changed, "group_participants_add", details)
+            send(transaction, changed, "group_participants_add", details)
         else:
             rule = f"the group has {MAX_PARTICIPANTS} participants already"
             raise ControlApiError("invite_link", rule, "a group with room", status=409)
@@ -126,12 +126,12 @@ async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGro
         known = find_group(transaction, group)
         if request := known.find_join_request(phone):
             transaction.save(GROUPS, drop_requests(known, [request.request_id]), group.group_id)
-            send(state, transaction, known, "group_join_request_revoked", request_members(state, request))
+            send(transaction, known, "group_join_request_revoked", request_members(state, request))
         else:
             check_participant(phone, known)
             transaction.save(GROUPS, drop_phones(known, [phone]), group.group_id)
             details = {"initiated_by": "participant", "removed_participants": [identity(state, phone)]}
-            send(state, transaction, known, "group_participants_remove", details)
+            send(transaction, known, "group_participants_remove", details)
 
     await state.transact(write)
     return {"phone": phone, "left": group.group_id}

@@ -20,7 +20,7 @@ from waypost.simulator.control_operations import ControlBody, ControlOperations,
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
-from waypost.simulator.numbers.names import change_names, decide_display_name
+from waypost.simulator.numbers.names import decide_display_name
 from waypost.simulator.onboarding.accounts import save_number
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
@@ -146,12 +146,18 @@ async def decide_names(state: SimulatorServices, body: NamesBody, number: PathNu
             raise ControlApiError(
                 member, "was not requested", f"a number with a {needed.replace('_', ' ')}", status=409
             )
-    if body.official_account is not UNSET:
-        await change_names(state, number, oba_status=body.official_account)
-    if body.username is not UNSET:
-        await change_names(state, number, username_status=body.username)
+
+    def write(transaction: Transaction) -> str:
+        if body.official_account is not UNSET:
+            transaction.change_record(number.phone_number_id, NAMES, oba_status=body.official_account)
+        if body.username is not UNSET:
+            transaction.change_record(number.phone_number_id, NAMES, username_status=body.username)
+        if body.display_name is UNSET:
+            return ""
+        return decide_display_name(transaction, number, is_approved=body.display_name == "APPROVED")
+
+    name = await state.transact(write)
     if body.display_name is not UNSET:
-        name = await decide_display_name(state, number, is_approved=body.display_name == "APPROVED")
         value = {
             "display_phone_number": number.phone_number,
             "decision": body.display_name,

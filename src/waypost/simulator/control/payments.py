@@ -32,4 +32,5 @@ async def set_configuration_status(
     """Set the status of a payment configuration, as its merchant and the gateway do; sends a webhook."""
     known = state.values(CONFIGURATIONS, account.waba_id)
     find(known, name, field="name", rule="is no payment configuration of the account")
-    return (await set_status(state, account.waba_id, name, body.status)).view()
+    changed = await state.transact(lambda transaction: set_status(transaction, account.waba_id, name, body.status))
+    return changed.view()

@@ -36,7 +36,7 @@ from waypost.simulator.handsets.reachability import block
 from waypost.simulator.media import references
 from waypost.simulator.messages.marketing import MARKETING_MARK, click_link
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
-from waypost.simulator.payments import orders
+from waypost.simulator.payments import model as payments
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
 
@@ -252,7 +252,9 @@ async def pay_order(state: SimulatorServices, phone: PathPhone, body: PayBody) -
     number = state.accounts.numbers[item.phone_number_id]
     check_reachable(state, phone, number)
     error = {"code": body.code, "reason": body.reason}
-    payment = await orders.pay_order(state, number, item.wamid, button, body.status, error)
+    payment = await state.transact(
+        lambda transaction: payments.pay_order(transaction, number, item.wamid, button, body.status, error)
+    )
     return {"message_id": item.wamid, "payment": payment}
 
 

@@ -28,7 +28,7 @@ from waypost.simulator.handsets.inboxes import (
     wait_for_messages,
     wait_for_new_message,
 )
-from waypost.simulator.messages.conditions import PHONE_CONDITIONS
+from waypost.simulator.messages.statuses import PHONE_CONDITIONS
 from waypost.simulator.phones.phone import READ_ON_REQUEST, SimulatedPhone
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.phones.script_steps import read_steps

@@ -9,7 +9,6 @@ from waypost.simulator.control.accounts import account_view
 from waypost.simulator.control.faults import list_faults
 from waypost.simulator.control_operations import ControlOperations, ControlQuery, json_response, present_members
 from waypost.simulator.field_types import Position
-from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import SettingsChange
 from waypost.simulator.store import STORE_FAILURES
@@ -36,7 +35,7 @@ async def show_state(state: SimulatorServices) -> dict[str, Any]:
         "messages": await MESSAGES.count(state.store),
         "outbox": await OUTBOX.count(state.store),
         "phones": len(state.phones.by_digits),
-        "templates": len(state.templates.by_id),
+        "templates": len(state.templates),
         "accounts": len(state.accounts.by_id),
         "numbers": len(state.accounts.numbers),
     }
@@ -125,7 +124,7 @@ async def list_deliveries(state: SimulatorServices, query: DeliveriesQuery) -> d
             "phone_number_id": row.phone_number_id,
             "type": row.type,
             "at_ms": row.at_ms,
-            "state": state_at(row, now_ms),
+            "state": row.state_at(now_ms),
         }
         for row in rows[:limit]
     ]

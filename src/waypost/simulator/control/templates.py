@@ -14,12 +14,16 @@ from waypost.simulator.field_types import HoldMs, accepts
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.changes import (
+from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.templates.model import (
     ACTION_NAMES,
+    TEMPLATES,
     announce_category,
     change_category,
     change_quality,
+    decide,
     decide_action,
+    delete_by_name,
     end_pacing,
     start_pacing,
 )
@@ -30,9 +34,7 @@ _ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delet
 
 PathTemplate = Annotated[
     SimulatedTemplate,
-    path_object(
-        "template_id", lambda state: state.templates.by_id, "is no template", "an id from GET /control/templates"
-    ),
+    path_object("template_id", lambda state: state.templates, "is no template", "an id from GET /control/templates"),
 ]
 
 operation = ControlOperations()
@@ -95,7 +97,7 @@ async def list_templates(state: SimulatorServices, query: TemplatesQuery) -> dic
     """
     matches = [
         template
-        for template in state.templates.by_id.values()
+        for template in state.templates.values()
         if (not query.waba_id or template.waba_id in query.waba_id)
         and (not query.status or template.status in query.status)
         and template.status not in query.not_status
@@ -109,7 +111,7 @@ async def list_templates(state: SimulatorServices, query: TemplatesQuery) -> dic
 @operation("POST", "/control/templates/{template_id}/approve")
 async def approve_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """Approve a template now."""
-    return await _decide(state, template, lambda _: TemplateDecision("APPROVED"))
+    return await _change(state, template, decide, TemplateDecision("APPROVED"))
 
 
 @operation("POST", "/control/templates/{template_id}/reject")
@@ -119,30 +121,31 @@ async def reject_template(state: SimulatorServices, template: PathTemplate, body
         raise ControlApiError("reason", "is unknown", ", ".join(REJECTION_REASONS))
     explained = body.reason == "INVALID_FORMAT"  # Source: facts 3.3
     explanation = (body.explanation, body.recommendation) if explained else None
-    decision = TemplateDecision("REJECTED", body.reason, explanation)
-    return await _decide(state, template, lambda _: decision)
+    return await _change(state, template, decide, TemplateDecision("REJECTED", body.reason, explanation))
 
 
 @operation("POST", "/control/templates/{template_id}/quality")
 async def rate_template(state: SimulatorServices, template: PathTemplate, body: QualityBody) -> dict[str, Any]:
     """Set a template's quality now."""
-    return _template_view(await state.templates.apply_change(template, change_quality(body.score)))
+    return await _change(state, template, change_quality, body.score)
 
 
 @operation("POST", "/control/templates/{template_id}/category")
 async def recategorise_template(state: SimulatorServices, template: PathTemplate, body: CategoryBody) -> dict[str, Any]:
     """Change a template's category now, or announce the change, by default for a day later."""
     if not body.announced:
-        return _template_view(await state.templates.apply_change(template, change_category(body.category)))
+        return await _change(state, template, change_category, body.category)
     due_ms = state.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
-    return _template_view(await state.templates.apply_change(template, announce_category(body.category, due_ms)))
+    return await _change(state, template, announce_category, body.category, due_ms)
 
 
 @operation("POST", "/control/templates/{template_id}/delete", deleted=str)
 async def delete_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """Delete a template now, as its owner would on the operator's pages."""
     try:
-        await state.templates.delete(template.waba_id, template.name, template.template_id)
+        await state.transact(
+            lambda transaction: delete_by_name(transaction, template.waba_id, template.name, template.template_id)
+        )
     except GraphApiError as error:
         rule = str(error.error.get("error_user_msg", error))
         raise ControlApiError("template_id", rule, "a template that is not DISABLED", status=409) from error
@@ -155,19 +158,19 @@ async def pace_template(state: SimulatorServices, template: PathTemplate, body: 
     if template.status != "APPROVED":
         raise ControlApiError("template_id", f"is {template.status}", "an APPROVED template", status=409)
     until_ms = None if body.for_ms is None else state.clock.now_ms() + body.for_ms
-    return _template_view(await state.templates.apply_change(template, start_pacing(until_ms, body.verdict)))
+    return await _change(state, template, start_pacing, until_ms, body.verdict)
 
 
 @operation("POST", "/control/templates/{template_id}/release")
 async def release_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """End pacing now: the held messages are delivered."""
-    return _template_view(await state.templates.apply_change(template, end_pacing("release")))
+    return await _change(state, template, end_pacing, "release")
 
 
 @operation("POST", "/control/templates/{template_id}/drop")
 async def drop_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """End pacing now: the held messages fail, and the template is paused."""
-    return _template_view(await state.templates.apply_change(template, end_pacing("drop")))
+    return await _change(state, template, end_pacing, "drop")
 
 
 @operation("POST", "/control/templates/{template_id}/{action}")
@@ -178,33 +181,34 @@ async def apply_template_action(
     if action not in ACTION_NAMES:
         raise ControlApiError("action", "is unknown", ", ".join((*_ACTIONS_WITH_CALLS, *ACTION_NAMES)), status=404)
 
-    def decide(current: SimulatedTemplate) -> TemplateDecision:
+    def decide_by_action(transaction: Transaction, current: SimulatedTemplate) -> SimulatedTemplate:
         decision = decide_action(action, current)
         if body.reason is not None:
             decision = replace(decision, reason=body.reason)
         if body.title or body.description:
             title, description = decision.info or ("", "")
             decision = replace(decision, info=(body.title or title, body.description or description))
-        return decision
+        return decide(transaction, current, decision)
 
-    return await _decide(state, template, decide)
+    return await _change(state, template, decide_by_action)
 
 
-async def _decide(
-    state: SimulatorServices, template: SimulatedTemplate, make: Callable[[SimulatedTemplate], TemplateDecision]
+async def _change(
+    state: SimulatorServices, template: SimulatedTemplate, change: Callable[..., SimulatedTemplate], *arguments: Any
 ) -> dict[str, Any]:
-    """Apply a decision to the template as it is now: an automatic review may have changed it since it was read.
+    """Change a template as it is now: an automatic review may have changed it since it was read.
 
     Raises:
         ControlApiError: it was deleted meanwhile.
     """
-    current: SimulatedTemplate | None = template
-    while current is not None:
-        changed = await state.templates.decide(current, make(current))
-        if changed is not None:
-            return _template_view(changed)
-        current = state.templates.by_id.get(template.template_id)
-    raise ControlApiError("template_id", "was deleted", "a template's id", status=404)
+
+    def write(transaction: Transaction) -> SimulatedTemplate:
+        known = transaction.find(TEMPLATES, template.template_id)
+        if known is None:
+            raise ControlApiError("template_id", "was deleted", "a template's id", status=404)
+        return change(transaction, known, *arguments)
+
+    return _template_view(await state.transact(write))
 
 
 # fmt: off

@@ -141,22 +141,23 @@ class FlowChangeParameters(Struct, frozen=True):
 
 
 @operation("flows.create", "POST", Account, "flows")
-async def create_flow(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+def create_flow(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
     """Create a draft from a JSON text or another flow; publish it at once if requested.
 
-    Raises GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be published and not valid.
+    Raises:
+        GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be published and not valid.
     """
-    _check_is_free(state, call.fields.get("name"), account.waba_id)
+    _check_is_free(transaction, call.fields.get("name"), account.waba_id)
     new = read_parameters(NewFlowParameters, call.fields)
     asset = new.flow_json
     if new.clone_flow_id:
-        source = find_flow(state, new.clone_flow_id, account.waba_id)
+        source = find_flow(transaction, new.clone_flow_id, account.waba_id)
         if source is None:
             raise bad_parameter("Param clone_flow_id is no flow of this account.")
         asset = asset or source.asset
-    now_ms = state.clock.now_ms()
+    now_ms = transaction.state.clock.now_ms()
     flow = Flow(
-        flow_id="5" + state.ids.digits(15),  # 16 digits, below 2^53
+        flow_id="5" + transaction.state.ids.digits(15),  # 16 digits, below 2^53
         waba_id=account.waba_id,
         name=new.name,
         categories=new.categories,
@@ -168,70 +169,51 @@ async def create_flow(state: SimulatorState, call: Call, account: Account) -> di
     )
     if str(call.fields.get("publish", "")).lower() == "true":
         flow = _publish(flow)
-
-    def write(transaction: Transaction) -> None:
-        _check_is_free(transaction, new.name, account.waba_id)
-        transaction.save(FLOWS, flow, flow.flow_id)
-
-    await state.transact(write)
+    transaction.save(FLOWS, flow, flow.flow_id)
     return {"id": flow.flow_id, "success": True, "validation_errors": flow.errors}
 
 
-@operation("flows.list", "GET", Account, "flows")
-async def list_flows(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+def list_flows(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's flows."""
     return page(
         call,
         account_flows(state, account.waba_id),
         lambda flow: f"{flow.created_ms:015d}.{flow.flow_id}",
-        lambda flow: _flow_node(state, call, flow),
+        lambda flow: flow_node(state, call, flow),
     )
 
 
-@operation("flows.read", "GET", Flow)
-async def show_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
-    """Return a flow's fields."""
-    return _flow_node(state, call, flow)
-
-
 @operation("flows.change", "POST", Flow)
-async def update_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+def update_flow(transaction: Transaction, call: Call, flow: Flow) -> dict[str, Any]:
     """Change a draft's name, categories or endpoint."""
-
-    def change(transaction: Transaction, draft: Flow) -> Flow:
-        fields = {name: value for name, value in call.fields.items() if (name, value) != ("name", draft.name)}
-        if "name" in fields:
-            _check_is_free(transaction, fields["name"], draft.waba_id)
-        changes = asdict(read_parameters(FlowChangeParameters, fields))
-        return replace(draft, **{name: value for name, value in changes.items() if value is not None})
-
-    await _change(state, flow, "update", change)
+    draft = _check_transition(transaction, flow, "update")
+    fields = {name: value for name, value in call.fields.items() if (name, value) != ("name", draft.name)}
+    if "name" in fields:
+        _check_is_free(transaction, fields["name"], draft.waba_id)
+    changes = asdict(read_parameters(FlowChangeParameters, fields))
+    _save(transaction, replace(draft, **{name: value for name, value in changes.items() if value is not None}))
     return GRAPH_SUCCESS
 
 
 @operation("flows.delete", "DELETE", Flow)
-async def delete_flow(state: SimulatorState, _call: Call, flow: Flow) -> dict[str, Any]:
+def delete_flow(transaction: Transaction, _call: Call, flow: Flow) -> dict[str, Any]:
     """Delete a draft."""
-
-    def write(transaction: Transaction) -> None:
-        _check_transition(transaction, flow, "delete")
-        transaction.delete(FLOWS, flow.flow_id)
-
-    await state.transact(write)
+    _check_transition(transaction, flow, "delete")
+    transaction.delete(FLOWS, flow.flow_id)
     return GRAPH_SUCCESS
 
 
 @operation("flows.publish", "POST", Flow, "publish")
-async def publish_flow(state: SimulatorState, _call: Call, flow: Flow) -> dict[str, Any]:
+def publish_flow(transaction: Transaction, _call: Call, flow: Flow) -> dict[str, Any]:
     """Publish a draft, after which it cannot be changed."""
-    await _change(state, flow, "publish", lambda _, draft: _publish(draft))
+    _save(transaction, _publish(_check_transition(transaction, flow, "publish")))
     return GRAPH_SUCCESS
 
 
 @operation("flows.deprecate", "POST", Flow, "deprecate")
-async def deprecate_flow(state: SimulatorState, _call: Call, flow: Flow) -> dict[str, Any]:
+def deprecate_flow(transaction: Transaction, _call: Call, flow: Flow) -> dict[str, Any]:
     """Deprecate a published flow."""
-    await _change(state, flow, "deprecate", lambda _, published: replace(published, status=DEPRECATED))
+    _save(transaction, replace(_check_transition(transaction, flow, "deprecate"), status=DEPRECATED))
     return GRAPH_SUCCESS
 
 
@@ -267,13 +249,13 @@ async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[st
         raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
     if asset is None:
         raise is_missing("file")
-    text = asset
+    text, errors = asset, validation_errors(asset)
 
-    def change(_: Transaction, draft: Flow) -> Flow:
-        return replace(draft, asset=text, errors=validation_errors(text))
+    def write(transaction: Transaction) -> None:
+        _save(transaction, replace(_check_transition(transaction, flow, "update"), asset=text, errors=errors))
 
-    changed = await _change(state, flow, "update", change)
-    return {"success": True, "validation_errors": changed.errors}
+    await state.transact(write)
+    return {"success": True, "validation_errors": errors}
 
 
 @operation("flow_assets.read", "GET", FLOW_FILES, is_open=True)
@@ -291,16 +273,8 @@ async def download_asset(state: SimulatorState, call: Call) -> Download:
     return Download("application/json", len(content), content=content)
 
 
-async def _change(state: SimulatorState, flow: Flow, step: str, change: Callable[[Transaction, Flow], Flow]) -> Flow:
-    """Change a flow by a step of `_TRANSITIONS`, and return it."""
-
-    def write(transaction: Transaction) -> Flow:
-        known = _check_transition(transaction, flow, step)
-        changed = replace(change(transaction, known), updated_ms=state.clock.now_ms())
-        transaction.save(FLOWS, changed, flow.flow_id)
-        return changed
-
-    return await state.transact(write)
+def _save(transaction: Transaction, flow: Flow) -> None:
+    transaction.save(FLOWS, replace(flow, updated_ms=transaction.state.clock.now_ms()), flow.flow_id)
 
 
 def _check_transition(transaction: Transaction, flow: Flow, step: str) -> Flow:
@@ -312,8 +286,8 @@ def _check_transition(transaction: Transaction, flow: Flow, step: str) -> Flow:
     return known
 
 
-def _check_is_free(reader: SimulatorState | Transaction, name: object, waba_id: str) -> None:
-    if find_flow_by_name(reader, name, waba_id) is not None:
+def _check_is_free(transaction: Transaction, name: object, waba_id: str) -> None:
+    if find_flow_by_name(transaction, name, waba_id) is not None:
         raise bad_parameter(
             "Flow name should be unique within one WhatsApp Business Account. Please select another name for your Flow."
         )
@@ -333,7 +307,8 @@ def _flow_error(code: int, title: str, message: str) -> GraphApiError:
     return error
 
 
-def _flow_node(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+def flow_node(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+    """Return a flow's fields."""
     account = state.accounts.by_id[flow.waba_id]
     until_ms = state.clock.now_ms() + _PREVIEW_LIFETIME_MS
     preview = {

@@ -77,12 +77,12 @@ FLOWS: Final = StoredKind("flow", Flow)
 
 def account_flows(reader: SimulatorState | Transaction, waba_id: str) -> list[Flow]:
     """Return an account's flows, oldest first."""
-    return [flow for flow in reader.values(FLOWS).values() if flow.waba_id == waba_id]
+    return [flow for flow in list(reader.values(FLOWS).values()) if flow.waba_id == waba_id]
 
 
-def find_flow(state: SimulatorState, flow_id: str, waba_id: str) -> Flow | None:
+def find_flow(reader: SimulatorState | Transaction, flow_id: str, waba_id: str) -> Flow | None:
     """Return an account's flow; None if it is unknown or another account's."""
-    flow = state.values(FLOWS).get(flow_id)
+    flow = reader.values(FLOWS).get(flow_id)
     return flow if flow is not None and flow.waba_id == waba_id else None
 
 

@@ -28,7 +28,8 @@ _OBJECT: Final = "whatsapp_business_account"
 async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
     """Return the token of an app, made of its id and secret; it configures the app and opens no account.
 
-    Raises GraphApiError: 101, the app is unknown; 1, the secret is wrong; 100, another grant type.
+    Raises:
+        GraphApiError: 101, the app is unknown; 1, the secret is wrong; 100, another grant type.
     """
     if call.edge != "access_token" or call.query.get("grant_type") != "client_credentials":
         raise bad_parameter("Param grant_type must be one of {client_credentials}.")
@@ -44,7 +45,8 @@ async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
 async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Set the app's callback URI after a handshake, and the fields that are sent to it in place of earlier ones.
 
-    Raises GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
+    Raises:
+        GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
     """
     if not call.fields.get("object"):
         raise is_missing("object")
@@ -70,16 +72,6 @@ async def unsubscribe_app(services: SimulatorServices, call: Call, app: GraphApp
     without_uri = {} if kept else {"callback_uri": "", "verify_token": ""}
     await _save_app(services, replace(app, fields=kept, **without_uri))
     return GRAPH_SUCCESS
-
-
-@operation("apps.read_subscriptions", "GET", GraphApp, "subscriptions", permission=None)
-async def list_app_subscriptions(_parts: SimulatorServices, _call: Call, app: GraphApp) -> dict[str, Any]:
-    """Return the app's webhook subscription."""
-    if not app.callback_uri:
-        return {"data": []}
-    fields = [{"name": name, "version": "v25.0"} for name in app.fields]
-    subscription = {"object": _OBJECT, "callback_url": app.callback_uri, "active": True}
-    return {"data": [{**subscription, "fields": fields}]}
 
 
 def _check_object(call: Call) -> None:
@@ -114,9 +106,14 @@ def _app_error(message: str, code: int) -> GraphApiError:
 async def read_override(services: SimulatorServices, app_id: str, waba_id: str, members: dict[str, Any]) -> str:
     """Return the callback URI with which an app overrides that of an account or a number, after a handshake.
 
-    The URI; empty if the members have none. Raises GraphApiError: 100, the app has no subscription that could be
-    overridden: to messages, and to the account; 2200, the handshake failed. Source: the operator's page "Override
-    webhooks".
+    Returns:
+        The URI; empty if the members have none.
+
+    Raises:
+        GraphApiError: 100, the app has no subscription that could be overridden: to messages, and to the account; 2200,
+            the handshake failed.
+
+    Source: the operator's page "Override webhooks".
     """
     uri = text_or_none(members.get("override_callback_uri")) or ""
     if not uri:

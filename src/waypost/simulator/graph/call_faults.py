@@ -69,7 +69,8 @@ class FaultedResponse:
     async def send(self, scope: Scope, receive: Receive, send: Send) -> CallOutcome | None:
         """Respond as the fault defines, and return when that is done or the client has disconnected.
 
-        Returns the outcome to send as a normal response; None if nothing more is to be sent.
+        Returns:
+            The outcome to send as a normal response; None if nothing more is to be sent.
         """
         extensions: dict[str, Any] = scope.get("extensions") or {}
         connection: ClientConnection | None = extensions.get(CONNECTION_EXTENSION)
@@ -139,7 +140,8 @@ async def carry_out(
         target: the object that the call is about.
         work: carries out the call.
 
-    Raises GraphApiError: the call's own error, or one caused by a fault.
+    Raises:
+        GraphApiError: the call's own error, or one caused by a fault.
     """
     if not armed_faults(services, "call"):
         return await work(call)

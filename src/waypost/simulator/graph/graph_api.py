@@ -147,7 +147,7 @@ class GraphApi:
         owned = (
             accounts.numbers.get(object_id)
             or accounts.by_id.get(object_id)
-            or services.templates.by_id.get(object_id)
+            or services.templates.get(object_id)
             or services.values(FLOWS).get(object_id)
         )
         if object_id.startswith("signups/"):
@@ -160,7 +160,7 @@ class GraphApi:
         app = accounts.apps.get(object_id)
         if app is not None:
             return app, [account.waba_id for account in accounts.accounts_of_app(app.app_id)]
-        linked = services.templates.by_id.get(object_id.removeprefix(AD_PREFIX))
+        linked = services.templates.get(object_id.removeprefix(AD_PREFIX))
         if linked is not None and linked.category == "MARKETING":
             return SimulatedAd(linked), [linked.waba_id]
         upload = find_upload(services, object_id)

@@ -3,17 +3,28 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-from waypost.base.json_values import object_or_none, objects_in, texts_in
-from waypost.simulator.accounts.accounts import Account, Business, GraphSubscription, Number, owner_id
+from waypost.base.json_values import object_of, objects_in, texts_in
+from waypost.simulator.accounts.accounts import Account, Business, GraphApp, Number, owner_id
 from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
+from waypost.simulator.accounts.tokens import MANAGEMENT, MESSAGING
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.flows.graph import flow_node, list_flows
+from waypost.simulator.flows.model import Flow
 from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.groups.graph import list_groups, list_join_requests, show_group
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.messages.limits import find_restriction
 from waypost.simulator.messages.marketing import AD_PREFIX, find_marketing_status
 from waypost.simulator.nodes import Fields, app_data, node_fields, page
+from waypost.simulator.numbers.names import show_username, suggest_usernames
+from waypost.simulator.numbers.qr_codes import list_qr_codes
+from waypost.simulator.numbers.settings import show_commerce, show_key, show_settings
 from waypost.simulator.parameters import is_missing
+from waypost.simulator.payments.graph import list_configurations
+from waypost.simulator.payments.model import find_configuration
 from waypost.simulator.requests import Call
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
@@ -52,37 +63,28 @@ def _display(number: Number) -> str:
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
 
 
-def _dial_code(view: NodeView[Number]) -> str | None:
+def _country(number: Number) -> tuple[str, str] | tuple[None, None]:
+    """Return the calling code and the code of a number's country."""
     import phonenumbers
 
     try:
-        return str(phonenumbers.parse("+" + view.node.phone_number).country_code)
+        code = phonenumbers.parse("+" + number.phone_number).country_code or 0
     except phonenumbers.NumberParseException:
-        return None
+        return None, None
+    return str(code), phonenumbers.region_code_for_country_code(code)
 
 
-def _country(view: NodeView[Number]) -> str | None:
-    import phonenumbers
-
-    code = _dial_code(view)
-    return phonenumbers.region_code_for_country_code(int(code)) if code is not None else None
-
-
-def subscribed_apps(view: NodeView[Account]) -> dict[str, Any]:
+def subscribed_apps(services: SimulatorServices, account: Account) -> dict[str, Any]:
     """Return the apps subscribed to an account, with their overriding callback URIs. Source: facts 1."""
-    subscriptions = view.services.accounts.subscriptions_of(view.node.waba_id)
-    return {"data": [_subscribed_app(view.node, subscription) for subscription in subscriptions]}
-
-
-def _subscribed_app(account: Account, subscription: GraphSubscription) -> dict[str, Any]:
-    app: dict[str, Any] = {"whatsapp_business_api_data": app_data(account, subscription.app_id)}
-    if subscription.override_uri:
-        app["override_callback_uri"] = subscription.override_uri
-    return app
-
-
-def _level(number: Number) -> dict[str, str]:
-    return {"level": "STANDARD" if number.throughput <= 80 else "HIGH"}
+    return {
+        "data": [
+            {
+                "whatsapp_business_api_data": app_data(account, subscription.app_id),
+                **({"override_callback_uri": subscription.override_uri} if subscription.override_uri else {}),
+            }
+            for subscription in services.accounts.subscriptions_of(account.waba_id)
+        ]
+    }
 
 
 def _webhooks(view: NodeView[Number]) -> dict[str, str] | None:
@@ -97,9 +99,13 @@ def _webhooks(view: NodeView[Number]) -> dict[str, str] | None:
     return {name: uri for name, uri in uris.items() if uri} or None
 
 
-def _automation(view: NodeView[Number]) -> dict[str, Any]:
-    default = {"prompts": list[str](), "commands": list[Any](), "enable_welcome_message": False}
-    return {**default, **view.record(AUTOMATION), "id": view.node.phone_number_id}
+def _marketing_status(view: NodeView[Account]) -> str:
+    return find_marketing_status(view.services, view.node.waba_id)
+
+
+def _health(kind: str, node_id: str, can_send: str = "AVAILABLE") -> dict[str, Any]:
+    entity = {"entity_type": kind, "id": node_id, "can_send_message": can_send}
+    return {"can_send_message": can_send, "entities": [entity]}
 
 
 def _number_status(view: NodeView[Number]) -> str:
@@ -107,27 +113,8 @@ def _number_status(view: NodeView[Number]) -> str:
     return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
 
 
-def _marketing_status(view: NodeView[Account]) -> str:
-    return find_marketing_status(view.services, view.node.waba_id)
-
-
-def _health(kind: str, node_id: str) -> dict[str, Any]:
-    entity = {"entity_type": kind, "id": node_id, "can_send_message": "AVAILABLE"}
-    return {"can_send_message": "AVAILABLE", "entities": [entity]}
-
-
-def _template_health(template: SimulatedTemplate) -> dict[str, Any]:
-    can_send = "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
-    entity = {"entity_type": "MESSAGE_TEMPLATE", "id": template.template_id}
-    return {"can_send_message": can_send, "entities": [{**entity, "can_send_message": can_send}]}
-
-
-def _extra(name: str) -> Callable[[SimulatedTemplate], Any]:
-    return lambda template: template.extras.get(name)
-
-
-def _quality(template: SimulatedTemplate) -> dict[str, Any]:
-    return {"score": template.quality, "date": template.updated_ms // 1000}
+def _extra(name: str, template: SimulatedTemplate) -> Any:
+    return template.extras.get(name)
 
 
 def _ad_reader(prefix: str) -> Callable[[SimulatedTemplate], str | None]:
@@ -147,7 +134,7 @@ ACCOUNT_FIELDS: Final[Fields[NodeView[Account]]] = {  # Source: facts 1, "WABA n
     "status": lambda _: "ACTIVE",
     "ownership_type": lambda _: "CLIENT_OWNED",
     "health_status": lambda view: _health("WABA", view.node.waba_id),
-    "subscribed_apps": subscribed_apps,
+    "subscribed_apps": lambda view: subscribed_apps(view.services, view.node),
     "is_enabled_for_insights": lambda _: True,
     "owner_business_info": lambda view: {"id": owner_id(view.node), "name": view.node.name},
     "on_behalf_of_business_info": lambda _: None,
@@ -165,7 +152,7 @@ NUMBER_FIELDS: Final[Fields[NodeView[Number]]] = {  # Source: facts 1, "Phone no
     "verified_name": lambda view: view.node.name,
     "quality_rating": lambda view: view.status("quality_rating", "GREEN"),
     "quality_score": lambda view: {"score": view.status("quality_rating", "GREEN")},
-    "throughput": lambda view: _level(view.node),
+    "throughput": lambda view: {"level": "STANDARD" if view.node.throughput <= 80 else "HIGH"},
     "status": _number_status,
     "code_verification_status": lambda view: (
         "NOT_VERIFIED" if view.record(REGISTRATION).get("needs_code") else "VERIFIED"
@@ -178,10 +165,16 @@ NUMBER_FIELDS: Final[Fields[NodeView[Number]]] = {  # Source: facts 1, "Phone no
     "whatsapp_business_manager_messaging_limit": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
     "messaging_limit_tier": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
     "webhook_configuration": _webhooks,
-    "conversational_automation": _automation,
+    "conversational_automation": lambda view: {
+        "prompts": [],
+        "commands": [],
+        "enable_welcome_message": False,
+        **view.record(AUTOMATION),
+        "id": view.node.phone_number_id,
+    },
     "health_status": lambda view: _health("PHONE_NUMBER", view.node.phone_number_id),
-    "country_dial_code": _dial_code,
-    "country_code": _country,
+    "country_dial_code": lambda view: _country(view.node)[0],
+    "country_code": lambda view: _country(view.node)[1],
     "is_on_biz_app": lambda view: view.node.is_on_business_app,
     "is_preverified_number": lambda _: False,
     "search_visibility": lambda _: "NON_VISIBLE",
@@ -205,18 +198,20 @@ TEMPLATE_FIELDS: Final[Fields[SimulatedTemplate]] = {  # Source: facts 2.1
     "id": lambda template: template.template_id,
     "previous_category": lambda template: template.previous_category,
     "rejected_reason": lambda template: template.rejected_reason,
-    "quality_score": _quality,
+    "quality_score": lambda template: {"score": template.quality, "date": template.updated_ms // 1000},
     "message_send_ttl_seconds": lambda template: template.message_send_ttl_seconds,
     "last_updated_time": lambda template: str(template.updated_ms // 1000),
     "correct_category": lambda template: template.correct_category,
-    "health_status": _template_health,
+    "health_status": lambda template: _health(
+        "MESSAGE_TEMPLATE", template.template_id, "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
+    ),
     "is_sms_fallback_enabled": lambda _: False,
     "source": lambda template: template.source,
     "ad_account_id": _ad_reader("31"),  # Source: the operator's page "Onboard", as the next three
     "ad_campaign_id": _ad_reader("32"),
     "ad_adset_id": _ad_reader("33"),
     "ad_id": _ad_reader(AD_PREFIX),
-    **{name: _extra(name) for name in EXTRA_MEMBERS},
+    **{name: partial(_extra, name) for name in EXTRA_MEMBERS},
 }
 TEMPLATE_DEFAULT: Final = (
     "name",
@@ -257,54 +252,22 @@ def component_views(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     Source: facts 2.1, "Read-back differences".
     """
-    return [_component_view(component) for component in components]
+    views: list[dict[str, Any]] = []
+    for component in components:
+        example, view = object_of(component.get("example")), component
+        if handles := texts_in(example.get("header_handle")):
+            digests = [hashlib.sha256(handle.encode()).hexdigest()[:32] for handle in handles]
+            urls = [f"https://scontent.whatsapp.net/v/t61.29466-34/{digest}" for digest in digests]
+            view = {**component, "example": {**example, "header_handle": urls}}
+        elif component.get("type") == "CAROUSEL":
+            cards = objects_in(component.get("cards"))
+            shown = [{**card, "components": component_views(objects_in(card.get("components")))} for card in cards]
+            view = {**component, "cards": shown}
+        views.append(view)
+    return views
 
 
-def _component_view(component: dict[str, Any]) -> dict[str, Any]:
-    example = object_or_none(component.get("example")) or {}
-    handles = texts_in(example.get("header_handle"))
-    if handles:
-        urls = [_header_url(handle) for handle in handles]
-        return {**component, "example": {**example, "header_handle": urls}}
-    if component.get("type") == "CAROUSEL":
-        cards = [
-            {**card, "components": component_views(objects_in(card.get("components")))}
-            for card in objects_in(component.get("cards"))
-        ]
-        return {**component, "cards": cards}
-    return component
-
-
-def _header_url(handle: str) -> str:
-    return f"https://scontent.whatsapp.net/v/t61.29466-34/{hashlib.sha256(handle.encode()).hexdigest()[:32]}"
-
-
-@operation("accounts.read", "GET", Account)
-async def show_account(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
-    """Return a business account's fields."""
-    return account_node(services, call, account)
-
-
-@operation("numbers.read", "GET", Number)
-async def show_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Return a phone number's fields."""
-    return number_node(services, call, number)
-
-
-@operation("templates.read", "GET", SimulatedTemplate)
-async def show_template(_services: SimulatorServices, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
-    """Return a template's fields."""
-    return template_node(template, call.query.get("fields"))
-
-
-@operation("automation.read", "GET", Number, "conversational_automation")
-async def show_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Return a number's conversational components."""
-    return number_node(services, call, number, "conversational_automation")
-
-
-@operation("numbers.list", "GET", Account, "phone_numbers")
-async def list_numbers(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+def list_numbers(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's numbers. Source: facts 1, "Phone list"."""
     numbers = services.accounts.numbers_of(account.waba_id)
     return page(
@@ -312,28 +275,8 @@ async def list_numbers(services: SimulatorServices, call: Call, account: Account
     )
 
 
-@operation("subscriptions.list", "GET", Account, "subscribed_apps")
-async def list_subscriptions(services: SimulatorServices, _call: Call, account: Account) -> dict[str, Any]:
-    """Return the apps subscribed to the account. Source: facts 1."""
-    return subscribed_apps(NodeView(services, account))
-
-
-@operation("accounts.list_shared", "GET", Business, "client_whatsapp_business_accounts")
-async def list_shared_accounts(services: SimulatorServices, call: Call, business: Business) -> dict[str, Any]:
-    """Return the accounts that their owners share with a business, as far as the token is for them.
-
-    Source: the operator's page "Manage accounts".
-    """
-    return _list_accounts(services, call, business.shared)
-
-
-@operation("accounts.list_owned", "GET", Business, "owned_whatsapp_business_accounts")
-async def list_owned_accounts(services: SimulatorServices, call: Call, business: Business) -> dict[str, Any]:
-    """Return the accounts that a business owns, as far as the token is for them."""
-    return _list_accounts(services, call, business.owned)
-
-
-def _list_accounts(services: SimulatorServices, call: Call, accounts: Iterable[Account]) -> dict[str, Any]:
+def list_accounts(services: SimulatorServices, call: Call, accounts: Iterable[Account]) -> dict[str, Any]:
+    """Return a business's accounts, as far as the token is for them. Source: the operator's page "Manage accounts"."""
     for name in ("filtering", "sort"):
         if name in call.query:
             raise bad_parameter(f"Param {name}: simulated accounts have no creation time to filter or sort by.")
@@ -346,6 +289,15 @@ def _list_accounts(services: SimulatorServices, call: Call, accounts: Iterable[A
     )
 
 
+def app_subscriptions(app: GraphApp) -> dict[str, Any]:
+    """Return an app's webhook subscription. Source: the operator's page "App subscriptions"."""
+    if not app.callback_uri:
+        return {"data": []}
+    fields = [{"name": name, "version": "v25.0"} for name in app.fields]
+    subscription = {"object": "whatsapp_business_account", "callback_url": app.callback_uri, "active": True}
+    return {"data": [{**subscription, "fields": fields}]}
+
+
 @operation("debug_token.read", "GET", "debug_token")
 async def debug_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
     """Return the debug data of a token. Source: the operator's page "Debug-Token"."""
@@ -353,3 +305,50 @@ async def debug_token(services: SimulatorServices, call: Call) -> dict[str, Any]
     if not token:
         raise is_missing("input_token")
     return {"data": services.tokens.debug_view(token)}
+
+
+ReadOnly = tuple[str, type, str, str | None, Callable[[SimulatorServices, Call, Any], dict[str, Any]]]
+# fmt: off
+READ_ONLY: Final[tuple[ReadOnly, ...]] = (  # the nodes and edges that only read memory
+    #  name                         node               edge                                  permission  returns
+    ("accounts.list_owned",         Business,          "owned_whatsapp_business_accounts",   MANAGEMENT,
+        lambda state, call, business: list_accounts(state, call, business.owned)),
+    ("accounts.list_shared",        Business,          "client_whatsapp_business_accounts",  MANAGEMENT,
+        lambda state, call, business: list_accounts(state, call, business.shared)),
+    ("accounts.read",               Account,           "",                                   MANAGEMENT, account_node),
+    ("apps.read_subscriptions",     GraphApp,          "subscriptions",                      None,
+        lambda _state, _call, app: app_subscriptions(app)),
+    ("automation.read",             Number,            "conversational_automation",          MANAGEMENT,
+        lambda state, call, number: number_node(state, call, number, "conversational_automation")),
+    ("commerce.read",               Number,            "whatsapp_commerce_settings",         MANAGEMENT, show_commerce),
+    ("encryption.read",             Number,            "whatsapp_business_encryption",       MANAGEMENT, show_key),
+    ("flows.list",                  Account,           "flows",                              MANAGEMENT, list_flows),
+    ("flows.read",                  Flow,              "",                                   MANAGEMENT, flow_node),
+    ("groups.list",                 Number,            "groups",                             MESSAGING,  list_groups),
+    ("groups.list_join_requests",   SimulatedGroup,    "join_requests",                      MESSAGING,
+        list_join_requests),
+    ("groups.read",                 SimulatedGroup,    "",                                   MESSAGING,  show_group),
+    ("groups.read_invite_link",     SimulatedGroup,    "invite_link",                        MESSAGING,
+        lambda _state, _call, group: {"messaging_product": "whatsapp", "invite_link": group.invite_link}),
+    ("numbers.list",                Account,           "phone_numbers",                      MANAGEMENT, list_numbers),
+    ("numbers.read",                Number,            "",                                   MANAGEMENT, number_node),
+    ("numbers.read_settings",       Number,            "settings",                           MANAGEMENT, show_settings),
+    ("payment_configurations.list", Account,           "payment_configurations",             MANAGEMENT,
+        list_configurations),
+    ("payment_configurations.read", Account,           "payment_configuration/{}",           MANAGEMENT,
+        lambda state, call, account: {"data": [find_configuration(state, account.waba_id, call.names[0]).view()]}),
+    ("qr_codes.list",               Number,            "message_qrdls",                      MANAGEMENT,
+        lambda state, call, number: list_qr_codes(state, call, number, call.query.get("code"))),
+    ("qr_codes.read",               Number,            "message_qrdls/{}",                   MANAGEMENT,
+        lambda state, call, number: list_qr_codes(state, call, number, call.names[0])),
+    ("subscriptions.list",          Account,           "subscribed_apps",                    MANAGEMENT,
+        lambda state, _call, account: subscribed_apps(state, account)),
+    ("templates.read",              SimulatedTemplate, "",                                   MANAGEMENT,
+        lambda _state, call, template: template_node(template, call.query.get("fields"))),
+    ("username.read",               Number,            "username",                           MANAGEMENT, show_username),
+    ("username.suggestions",        Number,            "username_suggestions",               MANAGEMENT,
+        suggest_usernames),
+)
+# fmt: on
+for row in READ_ONLY:
+    operation.read(*row)

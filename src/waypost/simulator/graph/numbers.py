@@ -4,14 +4,15 @@ from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.records import NAMES, REGISTRATION
 from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import bad_parameter, trace_id
 from waypost.simulator.graph.apps import read_override
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.nodes import page
 from waypost.simulator.numbers.blocks import BLOCKS, block_phones, unblock_phones
-from waypost.simulator.numbers.names import change_names, check_display_name
-from waypost.simulator.numbers.registration import change_registration, read_pin
+from waypost.simulator.numbers.names import check_display_name
+from waypost.simulator.numbers.registration import read_pin
 from waypost.simulator.onboarding.accounts import set_number_webhook
 from waypost.simulator.parameters import ProductParameters, read_parameters
 from waypost.simulator.phones.phones import phone_digits
@@ -114,17 +115,14 @@ async def change_number(services: SimulatorServices, call: Call, number: Number)
 
     Source: facts 7.1, "override"; the operator's page "Display names".
     """
-    webhook = call.fields.get("webhook_configuration")
-    name = call.fields.get("new_display_name", call.query.get("new_display_name"))
-    if webhook is None and name is None and "pin" not in call.fields:
+    fields, number_id = call.fields, number.phone_number_id
+    webhook, name = fields.get("webhook_configuration"), fields.get("new_display_name")
+    if webhook is None and name is None and "pin" not in fields:
         raise bad_parameter("The parameter pin, new_display_name or webhook_configuration is required.")
+    requested = {"requested_name": name, "requested_status": "PENDING_REVIEW"}
     if name is not None:
-        await change_names(
-            services,
-            number,
-            requested_name=check_display_name("new_display_name", name),
-            requested_status="PENDING_REVIEW",
-        )
+        check_display_name("new_display_name", name)
+        await services.transact(lambda transaction: transaction.change_record(number_id, NAMES, **requested))
     if webhook is not None:
         configuration = object_or_none(webhook)
         if configuration is None:
@@ -132,6 +130,9 @@ async def change_number(services: SimulatorServices, call: Call, number: Number)
         uri = await read_override(services, call.app_id, number.waba_id, configuration)
         await set_number_webhook(services, call.app_id, number, uri)
         await services.webhooks.retry_now(number.waba_id)
-    if "pin" in call.fields:
-        await change_registration(services, number, pin=read_pin("pin", call.fields["pin"]), guesses=0)
+    if "pin" in fields:
+        pin = read_pin("pin", fields["pin"])
+        await services.transact(
+            lambda transaction: transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0)
+        )
     return GRAPH_SUCCESS

@@ -1,6 +1,7 @@
 """Graph API calls for templates, their library, analytics and comparison."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, list_or_none, objects_in, text_or_none, texts_in
@@ -21,10 +22,21 @@ from waypost.simulator.nodes import page
 from waypost.simulator.parameters import is_missing
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.changes import decide_action
+from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.drafts import fill_preset_texts
-from waypost.simulator.templates.library import draft_from_library, find_library_templates, library_view
+from waypost.simulator.templates.library import LIBRARY, draft_from_library, is_in_library_query, library_view
+from waypost.simulator.templates.model import (
+    TEMPLATE_ACTIONS,
+    TEMPLATES,
+    account_templates,
+    create_template,
+    decide,
+    delete_by_ids,
+    delete_by_name,
+    edit_template,
+    unpause,
+)
 from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()
@@ -62,11 +74,6 @@ TEMPLATE_FILTERS: Final[Mapping[str, Callable[[SimulatedTemplate, str], bool]]] 
 # fmt: on
 
 
-def matches_query(template: SimulatedTemplate, query: Mapping[str, str]) -> bool:
-    """True if a template passes every filter of the query."""
-    return all(passes(template, query[name]) for name, passes in TEMPLATE_FILTERS.items() if query.get(name))
-
-
 _MAX_ANALYTICS_DAYS: Final = 90  # Source: the operator's page "Analytics"
 _MAX_ANALYTICS_TEMPLATES: Final = 10
 _COMPARISON_SPANS_S: Final = (7 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
@@ -77,23 +84,18 @@ _MIN_COMPARED_SENDS: Final = 1000  # Source: the operator's page "Template Compa
 @operation("library.list", "GET", "message_template_library")
 async def list_library(_parts: SimulatorServices, call: Call, _account: Account | None = None) -> dict[str, Any]:
     """Return the library's templates, filtered. Source: the operator's page "Template library"."""
-    return page(call, find_library_templates(call.query), lambda template: template.id, library_view)
-
-
-async def create_from_library(services: SimulatorServices, call: Call, account: Account) -> SimulatedTemplate:
-    """Create a template from the library; it is approved at once, because its text is known."""
-    draft = draft_from_library(call.fields)
-    return await services.templates.create(account.waba_id, draft, is_approved=True)
+    matches = [template for template in LIBRARY if is_in_library_query(template, call.query)]
+    return page(call, matches, lambda template: template.id, library_view)
 
 
 @operation("accounts.change", "POST", Account)
-async def change_account(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+def change_account(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
     """Enable template analytics. Source: the operator's page "Analytics"."""
     if "is_enabled_for_insights" not in call.fields:
         raise is_missing("is_enabled_for_insights")
     if str(call.fields["is_enabled_for_insights"]).lower() != "true":
         raise bad_parameter("Param is_enabled_for_insights must be true: it cannot be taken back.")
-    await services.records.save(account.waba_id, INSIGHTS, {"is_enabled": True})
+    transaction.save_record(account.waba_id, INSIGHTS, {"is_enabled": True})
     return {"id": account.waba_id}
 
 
@@ -109,12 +111,21 @@ async def show_analytics(services: SimulatorServices, call: Call, account: Accou
     granularity = call.query.get("granularity", "DAILY").upper()
     if granularity != "DAILY":
         raise bad_parameter("Param granularity must be one of {DAILY}.")
-    points = await count_data_points(services, _templates(services, call, account), start_s=start_s, end_s=end_s)
-    metrics = _metrics(call)
+    ids = list(dict.fromkeys(_split_list(call.query.get("template_ids", ""))))
+    known = [services.templates.get(template_id) for template_id in ids]
+    own = [template for template in known if template is not None and template.waba_id == account.waba_id]
+    if not ids or len(ids) > _MAX_ANALYTICS_TEMPLATES or len(own) != len(ids):
+        raise bad_parameter(
+            f"Param template_ids must be 1 to {_MAX_ANALYTICS_TEMPLATES} ids of this account's templates."
+        )
+    points = await count_data_points(services, own, start_s=start_s, end_s=end_s)
+    metrics = [metric.upper() for metric in _split_list(call.query.get("metric_types", ""))] or TEMPLATE_METRICS
+    if unknown := set(metrics) - set(TEMPLATE_METRICS):
+        raise bad_parameter(f"Param metric_types must be of {{{', '.join(TEMPLATE_METRICS)}}} - got {min(unknown)!r}.")
     data = {
         "granularity": granularity,
         "product_type": "cloud_api",
-        "data_points": [data_point_view(*point, metrics) for point in points],
+        "data_points": [data_point_view(*point, frozenset(metrics)) for point in points],
     }
     return page(call, [data], lambda _: "1", lambda data: data)
 
@@ -134,7 +145,7 @@ async def compare_templates(services: SimulatorServices, call: Call, template: S
         raise bad_parameter(f"Param end must be now, and start one of {{{spans}}} seconds before it.")
     if end_s > now_s + DAY_S:
         raise bad_parameter("Param end must not lie in the future.")
-    others = [services.templates.by_id.get(template_id) for template_id in _query_list(call, "template_ids")]
+    others = [services.templates.get(template_id) for template_id in _split_list(call.query.get("template_ids", ""))]
     other = others[0] if len(others) == 1 else None
     if other is None or other.waba_id != template.waba_id or other.template_id == template.template_id:
         raise bad_parameter("Param template_ids must be the id of one other template of the same account.")
@@ -161,28 +172,6 @@ def _query_time(call: Call, name: str) -> int:
     return int(text)
 
 
-def _query_list(call: Call, name: str) -> list[str]:
-    return _split_list(call.query.get(name, ""))
-
-
-def _metrics(call: Call) -> frozenset[str]:
-    metrics = [metric.upper() for metric in _query_list(call, "metric_types")] or list(TEMPLATE_METRICS)
-    if unknown := set(metrics) - set(TEMPLATE_METRICS):
-        raise bad_parameter(f"Param metric_types must be of {{{', '.join(TEMPLATE_METRICS)}}} - got {min(unknown)!r}.")
-    return frozenset(metrics)
-
-
-def _templates(services: SimulatorServices, call: Call, account: Account) -> list[SimulatedTemplate]:
-    ids = list(dict.fromkeys(_query_list(call, "template_ids")))
-    templates = [services.templates.by_id.get(template_id) for template_id in ids]
-    own = [template for template in templates if template is not None and template.waba_id == account.waba_id]
-    if not ids or len(ids) > _MAX_ANALYTICS_TEMPLATES or len(own) != len(ids):
-        raise bad_parameter(
-            f"Param template_ids must be 1 to {_MAX_ANALYTICS_TEMPLATES} ids of this account's templates."
-        )
-    return own
-
-
 _CATEGORY: Final = "AUTHENTICATION"
 _DEFAULT_LANGUAGES: Final = ("en_US",)
 _PRESET_TEXT_MEMBERS: Final = ("text", "autofill_text")
@@ -192,7 +181,9 @@ _PRESET_TEXT_MEMBERS: Final = ("text", "autofill_text")
 async def upsert_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Create or update a template in each of the given languages, with the operator's texts.
 
-    Every language is checked before the first is written. Source: facts 2.1, "upsert_message_templates".
+    Every language is checked before the first is written.
+
+    Source: facts 2.1, "upsert_message_templates".
     """
     fields = dict(call.fields)
     languages = _languages(fields.pop("languages", None))
@@ -206,7 +197,16 @@ async def upsert_templates(services: SimulatorServices, call: Call, account: Acc
                 raise bad_parameter("Param text and autofill_text are the operator's own here.")
     for language in languages:
         check_draft({**fields, "language": language})
-    templates = [await _upsert(services, account, {**fields, "language": language}) for language in languages]
+    templates: list[SimulatedTemplate] = []
+    for language in languages:
+        known = services.templates_by_key.get((account.waba_id, str(fields.get("name")), language))
+        changes = {name: fields[name] for name in ("components", "message_send_ttl_seconds") if name in fields}
+        work = (
+            partial(create_template, waba_id=account.waba_id, fields={**fields, "language": language})
+            if known is None
+            else partial(edit_template, template=known, fields=changes)
+        )
+        templates.append(await services.transact(work))
     return {
         "data": [
             {
@@ -250,15 +250,6 @@ async def preview_templates(_parts: SimulatorServices, call: Call, _account: Acc
     return {"data": [{**preview, "buttons": buttons, "language": language} for language in languages]}
 
 
-async def _upsert(services: SimulatorServices, account: Account, fields: dict[str, Any]) -> SimulatedTemplate:
-    key = (account.waba_id, str(fields.get("name")), str(fields["language"]))
-    known = services.templates.by_key.get(key)
-    if known is None:
-        return await services.templates.create(account.waba_id, fields)
-    changes = {name: fields[name] for name in ("components", "message_send_ttl_seconds") if name in fields}
-    return await services.templates.edit(known, changes)
-
-
 def _languages(value: object) -> list[str]:
     languages = _split_list(value) if isinstance(value, str) else [str(item) for item in list_or_none(value) or ()]
     for language in languages:
@@ -277,106 +268,6 @@ def _split_list(value: str) -> list[str]:
 _MAX_DELETED_TEMPLATES: Final = 100  # Source: facts 2.1, "hsm_ids"
 
 
-@operation("templates.list", "GET", Account, "message_templates")
-async def list_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
-    """Return an account's templates, filtered, with an optional summary. Source: facts 2.1."""
-    fields = call.query.get("fields")
-    templates = services.templates.list_templates(account.waba_id)
-    response = page(
-        call,
-        [template for template in templates if matches_query(template, call.query)],
-        lambda template: f"{template.created_ms:015d}.{template.template_id}",
-        lambda template: template_node(template, fields),
-    )
-    names = [name.strip() for name in call.query.get("summary", "").split(",") if name.strip()]
-    if names:
-        response["summary"] = _summary(services, templates, names)
-    return response
-
-
-@operation("templates.create", "POST", Account, "message_templates")
-async def create_template(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
-    """Create a template for review, or one from the library. Source: facts 2.1."""
-    if call.fields.get("library_template_name"):
-        template = await create_from_library(services, call, account)
-    else:
-        template = await services.templates.create(account.waba_id, call.fields)
-    return {"id": template.template_id, "status": template.status, "category": template.category}
-
-
-@operation("templates.edit", "POST", SimulatedTemplate)
-async def edit_template(services: SimulatorServices, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
-    """Change a template; it is reviewed again. Source: facts 2.6.
-
-    No page documents the id, name and category, but a public client needs them in the response.
-    """
-    await services.templates.edit(template, call.fields)
-    edited = services.templates.by_id.get(template.template_id, template)
-    return {**GRAPH_SUCCESS, "id": edited.template_id, "name": edited.name, "category": edited.category}
-
-
-@operation("templates.unpause", "POST", SimulatedTemplate, "unpause")
-async def unpause_template(services: SimulatorServices, _call: Call, template: SimulatedTemplate) -> dict[str, Any]:
-    """End a template's pause. Source: facts 2.1, "unpause"."""
-    reason = await services.templates.unpause(template)
-    return {"success": False, "reason": reason} if reason else GRAPH_SUCCESS
-
-
-@operation("templates.delete", "DELETE", Account, "message_templates")
-async def delete_template(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
-    """Delete one language of a template, all of them, or up to 100 templates. Source: facts 2.1."""
-    name = text_or_none(call.fields.get("name"))
-    template_id = call.fields.get("hsm_id")
-    if "hsm_ids" in call.fields:
-        if name or template_id is not None:
-            raise bad_parameter("Param hsm_ids cannot be used together with name or hsm_id.")
-        await services.templates.delete_all(account.waba_id, _ids(call.fields["hsm_ids"]))
-        return GRAPH_SUCCESS
-    if not name:
-        raise is_missing("name")
-    await services.templates.delete(account.waba_id, name, None if template_id is None else str(template_id))
-    return GRAPH_SUCCESS
-
-
-@operation("templates.archive", "POST", Account, "message_templates/archive")
-async def archive_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
-    """Archive approved templates; they are deleted after 28 days. Source: facts 1, 2.6."""
-    return await _apply_action(services, call, account, "archive", "APPROVED")
-
-
-@operation("templates.unarchive", "POST", Account, "message_templates/unarchive")
-async def unarchive_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
-    """Unarchive templates. Source: facts 1, 2.6."""
-    return await _apply_action(services, call, account, "unarchive", "ARCHIVED")
-
-
-async def _apply_action(
-    services: SimulatorServices, call: Call, account: Account, act: str, only_from: str
-) -> dict[str, Any]:
-    """Apply an action to several templates; return the changed ones, and the reasons of the failed ones."""
-    changed: list[str] = []
-    failed: dict[str, str] = {}
-    for template_id in _ids(call.fields.get("hsm_ids", "")):
-        template = services.templates.by_id.get(template_id)
-        if template is None or template.waba_id != account.waba_id:
-            failed[template_id] = "The template does not exist in this account."
-        elif template.status != only_from:
-            failed[template_id] = f"The template is {template.status}, not {only_from}."
-        elif await services.templates.decide(template, decide_action(act, template)):
-            changed.append(template_id)
-    return {f"{act}d_templates": changed, "failed_templates": failed}
-
-
-def _ids(value: object) -> list[str]:
-    items = list_or_none(value)
-    if items is None:
-        items = str(value).strip("[]").split(",")
-    ids = list(dict.fromkeys(str(item).strip().strip("'\"") for item in items))
-    if not 1 <= len(ids) <= _MAX_DELETED_TEMPLATES or not all(ids):
-        raise bad_parameter(f"Param hsm_ids must be an array of 1 to {_MAX_DELETED_TEMPLATES} ids.")
-    return ids
-
-
 _SUMMARY: Final[
     dict[str, Callable[[SimulatorServices, list[SimulatedTemplate]], Any]]
 ] = {  # Source: facts 2.1, `summary`
@@ -387,8 +278,102 @@ _SUMMARY: Final[
 }
 
 
-def _summary(services: SimulatorServices, templates: list[SimulatedTemplate], names: list[str]) -> dict[str, Any]:
-    for name in names:
-        if name not in _SUMMARY:
-            raise bad_parameter(f"Param summary must be of {{{', '.join(_SUMMARY)}}}.")
-    return {name: _SUMMARY[name](services, templates) for name in names}
+@operation("templates.list", "GET", Account, "message_templates")
+async def list_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+    """Return an account's templates, filtered, with an optional summary. Source: facts 2.1."""
+    fields, query = call.query.get("fields"), call.query
+    filters = [(passes, query[name]) for name, passes in TEMPLATE_FILTERS.items() if query.get(name)]
+    templates = account_templates(services, account.waba_id)
+    response = page(
+        call,
+        [template for template in templates if all(passes(template, value) for passes, value in filters)],
+        lambda template: f"{template.created_ms:015d}.{template.template_id}",
+        lambda template: template_node(template, fields),
+    )
+    names = [name.strip() for name in query.get("summary", "").split(",") if name.strip()]
+    if any(name not in _SUMMARY for name in names):
+        raise bad_parameter(f"Param summary must be of {{{', '.join(_SUMMARY)}}}.")
+    if names:
+        response["summary"] = {name: _SUMMARY[name](services, templates) for name in names}
+    return response
+
+
+@operation("templates.create", "POST", Account, "message_templates")
+def add_template(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+    """Create a template for review, or one from the library, which is approved at once. Source: facts 2.1."""
+    is_known = bool(call.fields.get("library_template_name"))
+    fields = draft_from_library(call.fields) if is_known else call.fields
+    template = create_template(transaction, account.waba_id, fields, is_approved=is_known)
+    return {"id": template.template_id, "status": template.status, "category": template.category}
+
+
+@operation("templates.edit", "POST", SimulatedTemplate)
+def change_template(transaction: Transaction, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
+    """Change a template; it is reviewed again. Source: facts 2.6.
+
+    No page documents the id, name and category, but a public client needs them in the response.
+    """
+    edited = edit_template(transaction, template, call.fields)
+    return {**GRAPH_SUCCESS, "id": edited.template_id, "name": edited.name, "category": edited.category}
+
+
+@operation("templates.unpause", "POST", SimulatedTemplate, "unpause")
+def unpause_template(transaction: Transaction, _call: Call, template: SimulatedTemplate) -> dict[str, Any]:
+    """End a template's pause. Source: facts 2.1, "unpause"."""
+    reason = unpause(transaction, template)
+    return {"success": False, "reason": reason} if reason else GRAPH_SUCCESS
+
+
+@operation("templates.delete", "DELETE", Account, "message_templates")
+def delete_templates(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+    """Delete one language of a template, all of them, or up to 100 templates. Source: facts 2.1."""
+    name, template_id = text_or_none(call.fields.get("name")), call.fields.get("hsm_id")
+    if "hsm_ids" in call.fields:
+        if name or template_id is not None:
+            raise bad_parameter("Param hsm_ids cannot be used together with name or hsm_id.")
+        delete_by_ids(transaction, account.waba_id, _ids(call.fields["hsm_ids"]))
+        return GRAPH_SUCCESS
+    if not name:
+        raise is_missing("name")
+    delete_by_name(transaction, account.waba_id, name, None if template_id is None else str(template_id))
+    return GRAPH_SUCCESS
+
+
+@operation("templates.archive", "POST", Account, "message_templates/archive")
+def archive_templates(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+    """Archive approved templates; they are deleted after 28 days. Source: facts 1, 2.6."""
+    return _apply_action(transaction, call, account, "archive", "APPROVED")
+
+
+@operation("templates.unarchive", "POST", Account, "message_templates/unarchive")
+def unarchive_templates(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+    """Unarchive templates. Source: facts 1, 2.6."""
+    return _apply_action(transaction, call, account, "unarchive", "ARCHIVED")
+
+
+def _apply_action(
+    transaction: Transaction, call: Call, account: Account, action: str, only_from: str
+) -> dict[str, Any]:
+    """Apply an action to several templates; return the changed ones, and the reasons of the failed ones."""
+    changed: list[str] = []
+    failed: dict[str, str] = {}
+    for template_id in _ids(call.fields.get("hsm_ids", "")):
+        template = transaction.find(TEMPLATES, template_id)
+        if template is None or template.waba_id != account.waba_id:
+            failed[template_id] = "The template does not exist in this account."
+        elif template.status != only_from:
+            failed[template_id] = f"The template is {template.status}, not {only_from}."
+        else:
+            decide(transaction, template, TEMPLATE_ACTIONS[action])
+            changed.append(template_id)
+    return {f"{action}d_templates": changed, "failed_templates": failed}
+
+
+def _ids(value: object) -> list[str]:
+    items = list_or_none(value)
+    if items is None:
+        items = str(value).strip("[]").split(",")
+    ids = list(dict.fromkeys(str(item).strip().strip("'\"") for item in items))
+    if not 1 <= len(ids) <= _MAX_DELETED_TEMPLATES or not all(ids):
+        raise bad_parameter(f"Param hsm_ids must be an array of 1 to {_MAX_DELETED_TEMPLATES} ids.")
+    return ids

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 from msgspec.structs import asdict, replace
 
+from waypost.base.ids import Ids
 from waypost.base.json_values import list_or_none, object_of, text_or_none, texts_in
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.tokens import MESSAGING
@@ -27,7 +28,7 @@ from waypost.simulator.groups.model import (
     make_group_id,
     send,
 )
-from waypost.simulator.nodes import page
+from waypost.simulator.nodes import page, requested_fields, unknown_field
 from waypost.simulator.parameters import ProductParameters, check_text, is_missing, one_of, read_parameters
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, open_form, parse_parameter
@@ -72,36 +73,29 @@ class GroupChangeParameters(ProductParameters, frozen=True):
 
 
 @operation("groups.create", "POST", Number, "groups", permission=MESSAGING)
-async def create_group(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def create_group(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Create a group without participants; the webhook about it has the id of the request, and its invite link."""
-    new, request_id = read_parameters(NewGroupParameters, call.fields), _new_request_id(state)
+    new, ids = read_parameters(NewGroupParameters, call.fields), transaction.state.ids
     group = SimulatedGroup(
-        group_id=make_group_id(number.phone_number, state.ids.digits(18)),
+        group_id=make_group_id(number.phone_number, ids.digits(18)),
         phone_number_id=number.phone_number_id,
         subject=new.subject,
         description=new.description,
-        invite_code=_new_invite_code(state),
-        created_ms=state.clock.now_ms(),
+        invite_code=_new_invite_code(ids),
+        created_ms=transaction.state.clock.now_ms(),
         join_approval_mode=new.join_approval_mode,
     )
+    transaction.save(GROUPS, group, group.group_id)
     details = {
-        "request_id": request_id,
         "subject": new.subject,
         **({"description": new.description} if new.description else {}),
         "invite_link": group.invite_link,
         "join_approval_mode": new.join_approval_mode,
     }
-
-    def write(transaction: Transaction) -> None:
-        transaction.save(GROUPS, group, group.group_id)
-        send(state, transaction, group, "group_create", details)
-
-    await state.transact(write)
-    return _accepted(request_id)
+    return _accept(transaction, group, "group_create", details)
 
 
-@operation("groups.list", "GET", Number, "groups", permission=MESSAGING)
-async def list_groups(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def list_groups(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's groups, oldest first."""
     return page(
         call,
@@ -111,8 +105,7 @@ async def list_groups(state: SimulatorState, call: Call, number: Number) -> dict
     )
 
 
-@operation("groups.read", "GET", SimulatedGroup, permission=MESSAGING)
-async def show_group(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+def show_group(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Return a group with the requested fields."""
     return {"messaging_product": "whatsapp", **_select_members(state, call, group, ("subject",))}
 
@@ -125,81 +118,57 @@ async def change_group(state: SimulatorState, call: Call, group: SimulatedGroup)
     texts = {name: given[name] for name in ("subject", "description") if given[name] is not None}
     if picture is None and not texts:
         raise bad_parameter("One of the parameters subject, description and profile_picture_file is required.")
-    request_id = _new_request_id(state)
-    details: dict[str, Any] = {"request_id": request_id}
-    details |= {f"group_{name}": {"text": text, "update_successful": True} for name, text in texts.items()}
+    details = {f"group_{name}": {"text": text, "update_successful": True} for name, text in texts.items()}
     if picture is not None:
         details["profile_picture"] = {**picture, "update_successful": True}
 
-    def write(transaction: Transaction) -> None:
+    def write(transaction: Transaction) -> dict[str, Any]:
         changed = replace(find_group(transaction, group), **texts)
         transaction.save(GROUPS, changed, group.group_id)
-        send(state, transaction, changed, "group_settings_update", details)
+        return _accept(transaction, changed, "group_settings_update", details)
 
-    await state.transact(write)
-    return _accepted(request_id)
+    return await state.transact(write)
 
 
 @operation("groups.delete", "DELETE", SimulatedGroup, permission=MESSAGING)
-async def delete_group(state: SimulatorState, _call: Call, group: SimulatedGroup) -> dict[str, Any]:
+def delete_group(transaction: Transaction, _call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Delete a group."""
-    request_id = _new_request_id(state)
-
-    def write(transaction: Transaction) -> None:
-        send(state, transaction, find_group(transaction, group), "group_delete", {"request_id": request_id})
-        transaction.delete(GROUPS, group.group_id)
-
-    await state.transact(write)
-    return _accepted(request_id)
-
-
-@operation("groups.read_invite_link", "GET", SimulatedGroup, "invite_link", permission=MESSAGING)
-async def show_invite_link(_state: SimulatorState, _call: Call, group: SimulatedGroup) -> dict[str, Any]:
-    """Return a group's invite link."""
-    return {"messaging_product": "whatsapp", "invite_link": group.invite_link}
+    known = find_group(transaction, group)
+    transaction.delete(GROUPS, group.group_id)
+    return _accept(transaction, known, "group_delete", {})
 
 
 @operation("groups.invite_link", "POST", SimulatedGroup, "invite_link", permission=MESSAGING)
-async def reset_invite_link(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+def reset_invite_link(transaction: Transaction, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Replace a group's invite link, which invalidates the old one, and return the new one."""
     read_parameters(ProductParameters, call.fields)
-    code = _new_invite_code(state)
-
-    def write(transaction: Transaction) -> SimulatedGroup:
-        changed = replace(find_group(transaction, group), invite_code=code)
-        transaction.save(GROUPS, changed, group.group_id)
-        return changed
-
-    return await show_invite_link(state, call, await state.transact(write))
+    changed = replace(find_group(transaction, group), invite_code=_new_invite_code(transaction.state.ids))
+    transaction.save(GROUPS, changed, group.group_id)
+    return {"messaging_product": "whatsapp", "invite_link": changed.invite_link}
 
 
 @operation("groups.delete_participants", "DELETE", SimulatedGroup, "participants", permission=MESSAGING)
 async def remove_participants(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
-    """Remove participants from a group.
-
-    Raises GraphApiError: 131202, a phone is named twice; 131212, one is not in the group.
-    """
+    """Remove participants; raises 131202 if a phone is named twice, 131212 if one is not in the group."""
     read_parameters(ProductParameters, call.fields)
-    phones, request_id = _requested_phones(state, call), _new_request_id(state)
+    phones = _requested_phones(state, call)
     if len(set(phones)) < len(phones):
         raise message_error(131202, "participants: a participant is named twice")
 
-    def write(transaction: Transaction) -> None:
+    def write(transaction: Transaction) -> dict[str, Any]:
         known = find_group(transaction, group)
         for phone in phones:
             if known.find_participant(phone) is None:
                 raise message_error(131212, f"participants: {phone} is not in the group")
         transaction.save(GROUPS, drop_phones(known, phones), group.group_id)
         removed = [{"input": phone, **identity(state, phone)} for phone in phones]
-        details = {"request_id": request_id, "initiated_by": "business", "removed_participants": removed}
-        send(state, transaction, known, "group_participants_remove", details)
+        details = {"initiated_by": "business", "removed_participants": removed}
+        return _accept(transaction, known, "group_participants_remove", details)
 
-    await state.transact(write)
-    return _accepted(request_id)
+    return await state.transact(write)
 
 
-@operation("groups.list_join_requests", "GET", SimulatedGroup, "join_requests", permission=MESSAGING)
-async def list_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+def list_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Return a group's open join requests, oldest first."""
 
     def view(request: JoinRequest) -> dict[str, Any]:
@@ -210,44 +179,27 @@ async def list_join_requests(state: SimulatorState, call: Call, group: Simulated
 
 
 @operation("groups.approve_join_requests", "POST", SimulatedGroup, "join_requests", permission=MESSAGING)
-async def approve_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+def approve_join_requests(transaction: Transaction, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Let the phones of join requests join, as far as there is room."""
-    request_ids, now_ms = _requested_ids(call), state.clock.now_ms()
-
-    def write(transaction: Transaction) -> dict[str, int]:
-        known = find_group(transaction, group)
-        requests = [request for request in known.join_requests if request.request_id in request_ids]
-        room = MAX_PARTICIPANTS - len(known.participants)
-        if approved := requests[:room]:
-            joined = [GroupParticipant(request.phone, now_ms) for request in approved]
-            changed = drop_requests(known, [request.request_id for request in approved])
-            changed = replace(changed, participants=(*known.participants, *joined))
-            transaction.save(GROUPS, changed, group.group_id)
-            added = [{"input": request.phone, **identity(state, request.phone)} for request in approved]
-            details = {"reason": "invite_link", "added_participants": added}
-            send(state, transaction, changed, "group_participants_add", details)
-        return _find_unknown(known, request_ids) | {request.request_id: 131204 for request in requests[room:]}
-
-    return _decided(state, "approved_join_requests", request_ids, await state.transact(write))
+    state, request_ids, known = transaction.state, _requested_ids(call), find_group(transaction, group)
+    requests = [request for request in known.join_requests if request.request_id in request_ids]
+    room = MAX_PARTICIPANTS - len(known.participants)
+    if approved := requests[:room]:
+        joined = [GroupParticipant(request.phone, state.clock.now_ms()) for request in approved]
+        changed = drop_requests(known, [request.request_id for request in approved])
+        changed = replace(changed, participants=(*known.participants, *joined))
+        transaction.save(GROUPS, changed, group.group_id)
+        added = [{"input": request.phone, **identity(state, request.phone)} for request in approved]
+        send(transaction, changed, "group_participants_add", {"reason": "invite_link", "added_participants": added})
+    return _decided(transaction, known, "approved_join_requests", request_ids, requests[room:])
 
 
 @operation("groups.reject_join_requests", "DELETE", SimulatedGroup, "join_requests", permission=MESSAGING)
-async def reject_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+def reject_join_requests(transaction: Transaction, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Reject join requests, without a webhook; their phones can request it again."""
-    request_ids = _requested_ids(call)
-
-    def write(transaction: Transaction) -> dict[str, int]:
-        known = find_group(transaction, group)
-        transaction.save(GROUPS, drop_requests(known, request_ids), group.group_id)
-        return _find_unknown(known, request_ids)
-
-    return _decided(state, "rejected_join_requests", request_ids, await state.transact(write))
-
-
-def _find_unknown(group: SimulatedGroup, request_ids: Sequence[str]) -> dict[str, int]:
-    """Return the error code of each id that no join request has."""
-    known = {request.request_id for request in group.join_requests}
-    return {request_id: 131213 for request_id in request_ids if request_id not in known}
+    request_ids, known = _requested_ids(call), find_group(transaction, group)
+    transaction.save(GROUPS, drop_requests(known, request_ids), group.group_id)
+    return _decided(transaction, known, "rejected_join_requests", request_ids, ())
 
 
 def _requested_ids(call: Call) -> list[str]:
@@ -258,13 +210,25 @@ def _requested_ids(call: Call) -> list[str]:
     return request_ids
 
 
-def _decided(state: SimulatorState, member: str, request_ids: Sequence[str], failed: dict[str, int]) -> dict[str, Any]:
-    """Return the join requests that were decided, and the errors of the others.
+def _decided(
+    transaction: Transaction,
+    group: SimulatedGroup,
+    member: str,
+    request_ids: Sequence[str],
+    without_room: Sequence[JoinRequest],
+) -> dict[str, Any]:
+    """Return the join requests that were decided, and the errors of those that are unknown or find no room.
 
     No page shows `request_id`, but a public client needs it.
     """
-    done = [request_id for request_id in request_ids if request_id not in failed]
-    response: dict[str, Any] = {"messaging_product": "whatsapp", "request_id": state.ids.new(), member: done}
+    known = {request.request_id for request in group.join_requests}
+    failed = {request_id: 131213 for request_id in request_ids if request_id not in known}
+    failed |= {request.request_id: 131204 for request in without_room}
+    response: dict[str, Any] = {
+        "messaging_product": "whatsapp",
+        "request_id": transaction.state.ids.new(),
+        member: [request_id for request_id in request_ids if request_id not in failed],
+    }
     if failed:
         response["failed_join_requests"] = [
             {"join_request_id": request_id, "errors": [_error_object(code)]} for request_id, code in failed.items()
@@ -282,7 +246,7 @@ def _select_members(
     state: SimulatorState, call: Call, group: SimulatedGroup, defaults: Sequence[str]
 ) -> dict[str, Any]:
     """Return a group's id and the fields that the request names; by default these."""
-    names = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip() not in ("", "id")]
+    names = [name for name in requested_fields(call) if name != "id"]
     identities = [identity(state, participant.phone) for participant in group.participants]
     members = {
         "join_approval_mode": group.join_approval_mode,
@@ -295,20 +259,19 @@ def _select_members(
     }
     for name in names:
         if name not in members:
-            raise bad_parameter(f"Tried accessing nonexisting field ({name}) on node type (WhatsAppBusinessGroup)")
+            raise unknown_field(name, "WhatsAppBusinessGroup")
     return {"id": group.group_id, **{name: members[name] for name in names or defaults}}
 
 
-def _accepted(request_id: str) -> dict[str, Any]:
+def _accept(transaction: Transaction, group: SimulatedGroup, kind: str, details: dict[str, Any]) -> dict[str, Any]:
+    """Send the webhook about a requested change, and return the response; both have the id of the request."""
+    request_id = transaction.state.ids.new().replace("-", "").upper()
+    send(transaction, group, kind, {"request_id": request_id, **details})
     return {"messaging_product": "whatsapp", "request_id": request_id}
 
 
-def _new_request_id(state: SimulatorState) -> str:
-    return state.ids.new().replace("-", "").upper()
-
-
-def _new_invite_code(state: SimulatorState) -> str:
-    return state.ids.secret()[:22]
+def _new_invite_code(ids: Ids) -> str:
+    return ids.secret()[:22]
 
 
 def _requested_phones(state: SimulatorState, call: Call) -> list[str]:

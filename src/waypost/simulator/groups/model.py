@@ -111,18 +111,12 @@ _WEBHOOK_FIELDS: Final = {
 """The webhook field of each kind of change; all others are about participants."""
 
 
-def send(
-    state: SimulatorState, transaction: Transaction, group: SimulatedGroup, kind: str, details: dict[str, Any]
-) -> None:
+def send(transaction: Transaction, group: SimulatedGroup, kind: str, details: dict[str, Any]) -> None:
     """Send the webhook about a change of a group."""
+    number, now_ms = transaction.state.accounts.numbers[group.phone_number_id], transaction.state.clock.now_ms()
+    change = {"timestamp": now_ms // 1000, "group_id": group.group_id, "type": kind, **details}
     field = _WEBHOOK_FIELDS.get(kind, "group_participants_update")
-    number, now_ms = state.accounts.numbers[group.phone_number_id], state.clock.now_ms()
-    value = {
-        "messaging_product": "whatsapp",
-        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
-        "groups": [{"timestamp": now_ms // 1000, "group_id": group.group_id, "type": kind, **details}],
-    }
-    transaction.send(state.outbox.account_update(number.waba_id, now_ms, field, value, subject=group.group_id))
+    transaction.notify(number.waba_id, field, number.webhook_value(groups=[change]), subject=group.group_id)
 
 
 def request_members(state: SimulatorState, request: JoinRequest) -> dict[str, Any]:

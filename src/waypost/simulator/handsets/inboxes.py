@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from waypost.base.clock import HOUR_MS, Clock
-from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
 
@@ -133,7 +132,7 @@ def message_view(message: SimulatedMessage, now_ms: int) -> dict[str, Any]:
         "phone_number_id": message.phone_number_id,
         "type": message.type,
         "at_ms": message.at_ms,
-        "state": state_at(message, now_ms),
+        "state": message.state_at(now_ms),
         "context_id": message.context_id,
         **message.content,
     }

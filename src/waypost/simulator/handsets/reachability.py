@@ -129,7 +129,7 @@ def _defer_message(state: SimulatorServices, transaction: Transaction, message: 
     """Make one planned message wait."""
     waba_id = state.accounts.numbers[message.phone_number_id].waba_id
     reference = object_of(message.content.get("template"))
-    template = state.templates.by_key.get((waba_id, reference.get("name", ""), reference.get("language", "")))
+    template = state.templates_by_key.get((waba_id, reference.get("name", ""), reference.get("language", "")))
     delivered_ms = message.delivered_ms or 0
     is_delivered = delivered_ms <= now_ms
     due_ms = message.read_ms if is_delivered else delivered_ms

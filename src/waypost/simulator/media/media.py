@@ -95,7 +95,10 @@ async def add_media(
 ) -> SimulatedMedia:
     """Store a file while it is received.
 
-    Raises GraphApiError: an unsupported type, an empty file, or a file that is too large. Source: facts 6.1.
+    Raises:
+        GraphApiError: an unsupported type, an empty file, or a file that is too large.
+
+    Source: facts 6.1.
     """
     kind = INBOUND_MEDIA_KIND if is_inbound else find_media_kind(mime_type)
     now_ms = state.clock.now_ms()
@@ -124,7 +127,8 @@ async def add_inbound_media(
 ) -> SimulatedMedia:
     """Store media that a phone sends to a business number; the id is valid for 7 days.
 
-    Raises GraphApiError: as for `add_media`.
+    Raises:
+        GraphApiError: as for `add_media`.
     """
 
     async def single_chunk() -> AsyncIterator[bytes]:

@@ -51,7 +51,10 @@ def find_media_kind(mime_type: str) -> SupportedMediaKind:
     Args:
         mime_type: in lower case, without parameters.
 
-    Raises GraphApiError: the type is unsupported. Source: facts 6.1, "wrong type".
+    Raises:
+        GraphApiError: the type is unsupported.
+
+    Source: facts 6.1, "wrong type".
     """
     kind = KIND_BY_MIME_TYPE.get(mime_type)
     if kind is None:
@@ -65,7 +68,10 @@ def find_media_kind(mime_type: str) -> SupportedMediaKind:
 def read_inbound_type(mime_type: str) -> str:
     """Return the MIME type of a file from a phone as it was sent, parameters included: people send any file.
 
-    Raises GraphApiError: it is no MIME type. Source: facts 7.4 (`voice`); RFC 2046.
+    Raises:
+        GraphApiError: it is no MIME type.
+
+    Source: facts 7.4 (`voice`); RFC 2046.
     """
     if len(mime_type) > _MAX_MIME_TYPE_CHARS or not _MIME_TYPE.fullmatch(mime_type):
         raise bad_parameter(f"Param mime_type must be a MIME type, such as text/csv. Received {mime_type!r}.")
@@ -80,7 +86,8 @@ def check_size(kind: SupportedMediaKind, size_bytes: int, beginning: bytes) -> N
         size_bytes: of the whole file.
         beginning: its first bytes, at least 21 if there are as many: they show whether a sticker is animated.
 
-    Raises GraphApiError: the file is empty or too large.
+    Raises:
+        GraphApiError: the file is empty or too large.
     """
     if size_bytes == 0:
         raise bad_parameter("Param file must not be empty.")

@@ -86,9 +86,11 @@ def render_media(
         content: the object: exactly one of `id` and `link`, and their further members.
         mime_types: accepted prefixes of the MIME type; empty: those of the kind.
 
-    Raises GraphApiError: 100 for a missing or double source, or a link that is no URL; 131053 for an id that the number
-    does not have, or of another kind. What a link leads to is fetched after the message is accepted. Source: facts 4.1,
-    5.2 (131053: at once for bad ids), 6.1.
+    Raises:
+        GraphApiError: 100 for a missing or double source, or a link that is no URL; 131053 for an id that the number
+            does not have, or of another kind. What a link leads to is fetched after the message is accepted.
+
+    Source: facts 4.1, 5.2 (131053: at once for bad ids), 6.1.
     """
     sources = [name for name in ("id", "link") if text_or_none(content.get(name))]
     if len(sources) != 1:

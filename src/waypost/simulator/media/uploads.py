@@ -108,7 +108,7 @@ def find_by_handle(state: SimulatorState, handle: str) -> UploadSession | None:
 
 
 def _find_by_line(state: SimulatorState, line: str) -> UploadSession | None:
-    uploads = state.values(UPLOADS).values()
+    uploads = list(state.values(UPLOADS).values())  # on the writer's thread, too
     return next((upload for upload in uploads if upload.handle and line in upload.handle.split("\n")), None)
 
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_template_messages
 from waypost.simulator.templates.template import SimulatedTemplate
@@ -44,14 +43,14 @@ async def count_data_points(
 ) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
     """Return the counts for each template and each UTC day that overlaps a period.
 
+    A day counts the messages that were sent on it, by their current state. A message whose request was a form, not
+    JSON, is not counted.
+
     Args:
         templates: of one account.
         start_s: Unix seconds; counting begins with that day.
         end_s: Unix seconds; the last day is the one before or at it.
         mark: only messages that have this member in what their phone shows; empty: all.
-
-    A day counts the messages that were sent on it, by their current state. A message whose request was a form, not
-    JSON, is not counted.
     """
     first_s = start_s - start_s % DAY_S
     last_s = max(first_s, end_s - 1)
@@ -61,7 +60,18 @@ async def count_data_points(
     is_tap = "is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=:from_ms"
     taps = await MESSAGES.rows(state.store, is_tap, excluded_columns=("body",), from_ms=first_s * 1000)
     rows = [row for row in rows if not mark or row.content.get(mark)]
-    counts = _count_messages(state, rows, taps)
+    now_ms, counts = state.clock.now_ms(), defaultdict[tuple[str, int], TemplateCounts](TemplateCounts)
+    count_by_message: dict[str, TemplateCounts] = {}
+    for row, template_id in _sent_rows(state, rows):
+        reached = row.state_at(now_ms)
+        day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S
+        count = count_by_message[row.wamid] = counts[template_id, day_s]
+        count.sent += 1
+        count.delivered += reached in ("delivered", "read")
+        count.read += reached == "read"
+    for tap in taps:
+        if tap.context_id in count_by_message:
+            count_by_message[tap.context_id].clicked[str(tap.content.get("text", ""))] += 1
     return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
 
@@ -71,32 +81,12 @@ async def count_sends(state: SimulatorServices, *, start_s: int, end_s: int) -> 
     return Counter(template_id for _, template_id in _sent_rows(state, rows))
 
 
-def _count_messages(
-    state: SimulatorServices, rows: Sequence[SimulatedMessage], taps: Sequence[SimulatedMessage]
-) -> dict[tuple[str, int], TemplateCounts]:
-    now_ms = state.clock.now_ms()
-    counts: dict[tuple[str, int], TemplateCounts] = defaultdict(TemplateCounts)
-    count_by_message: dict[str, TemplateCounts] = {}
-    for row, template_id in _sent_rows(state, rows):
-        reached = state_at(row, now_ms)
-        day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S
-        count = count_by_message[row.wamid] = counts[template_id, day_s]
-        count.sent += 1
-        count.delivered += reached in ("delivered", "read")
-        count.read += reached == "read"
-    for tap in taps:
-        if tap.context_id in count_by_message:
-            label = msgspec.json.decode(tap.shown, type=dict[str, Any]).get("text", "")
-            count_by_message[tap.context_id].clicked[str(label)] += 1
-    return counts
-
-
 def _sent_rows(state: SimulatorServices, rows: Sequence[SimulatedMessage]) -> Iterator[tuple[SimulatedMessage, str]]:
     """Yield the messages that have not failed, each with the id of its template."""
     now_ms = state.clock.now_ms()
     for row in rows:
         template_id = find_template_id(state, row.phone_number_id, row.body)
-        if template_id is not None and state_at(row, now_ms) != "failed":
+        if template_id is not None and row.state_at(now_ms) != "failed":
             yield row, template_id
 
 
@@ -108,7 +98,7 @@ def find_template_id(state: SimulatorServices, number_id: str, body: str) -> str
     except msgspec.MsgspecError:
         return None
     key = (number.waba_id if number else "", reference.name, reference.language.code)
-    template = state.templates.by_key.get(key)
+    template = state.templates_by_key.get(key)
     return template.template_id if template is not None else None
 
 
@@ -120,12 +110,9 @@ def data_point_view(
     Source: the operator's page "Analytics", template analytics.
     """
     point: dict[str, Any] = {"template_id": template.template_id, "start": day_s, "end": day_s + DAY_S}
-    if "SENT" in metrics:
-        point["sent"] = counts.sent
-    if "DELIVERED" in metrics:
-        point["delivered"] = counts.delivered
-    if "READ" in metrics:
-        point["read"] = counts.read
+    for name in ("sent", "delivered", "read"):
+        if name.upper() in metrics:
+            point[name] = getattr(counts, name)
     if "CLICKED" in metrics and counts.clicked:
         point["clicked"] = [
             {"type": "quick_reply_button", "button_content": label, "count": times}

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from waypost.base.clock import DAY_MS
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.accounts.records import DIRECT_SEND
-from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
+from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive import (
     ANY_HEADER,
@@ -35,8 +35,9 @@ from waypost.simulator.messages.interactive_fields import check_distinct, invali
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.changes import TemplateEvents
-from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate
+from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.templates.model import TEMPLATES, account_templates, save_template
+from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, template_members
 from waypost.simulator.templates.text_variables import component_texts, contains_any
 
 DIRECT_SEND_TYPES: Final = ("text", "interactive")  # Source: the operator's pages "Direct Send"
@@ -92,10 +93,13 @@ def find_direct_send_access(state: SimulatorServices, waba_id: str) -> str:
 def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
     """Return the category, lifetime and template name of a request.
 
-    Raises GraphApiError: 100 for an unknown category, an account without Direct Send, a lifetime without a category or
-    out of its range, a type that Direct Send does not support, or an invalid template name; 131064 or 139200 for a
-    restricted account; 131062 for a one-time code to a user id. Source: the operator's pages "Direct Send API
-    reference", "Business-named templates" and "Configure message time-to-live".
+    Raises:
+        GraphApiError: 100 for an unknown category, an account without Direct Send, a lifetime without a category or out
+            of its range, a type that Direct Send does not support, or an invalid template name; 131064 or 139200 for a
+            restricted account; 131062 for a one-time code to a user id.
+
+    Source: the operator's pages "Direct Send API reference", "Business-named templates" and "Configure message
+    time-to-live".
     """
     category, ttl_s = request.get("category"), request.get("ttl_seconds")
     name = category.lower() if isinstance(category, str) else category
@@ -108,27 +112,17 @@ def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, 
         raise bad_parameter(
             f'Param category must be one of {{AUTHENTICATION, SERVICE, UTILITY}} - got "{str(category)[:100]}".'
         )
-    _check_access(state, waba_id)
+    if (denial := DIRECT_SEND_ACCESS.get(find_direct_send_access(state, waba_id))) is not None:
+        error = message_error(*denial)
+        if denial[0] == 139200:
+            error.error["message"] = "(#139200) Direct Send Utility access is blocked"
+        raise error
     if kind not in DIRECT_SEND_TYPES:
         raise bad_parameter(f"Param category goes with the types {{{', '.join(DIRECT_SEND_TYPES)}}} only.")
     if name == "authentication" and not request.get("to"):
         raise message_error(131062, "Business-scoped User ID (BSUID) recipients are not supported for this message")
     lifetime_ms = None if ttl_s is None else _read_ttl_s(ttl_s, MAX_TTL_S[name]) * 1000
     return DirectSend(name, lifetime_ms, _read_template_name(request.get("direct_send_config"), name))
-
-
-def _check_access(state: SimulatorServices, waba_id: str) -> None:
-    denial = DIRECT_SEND_ACCESS.get(find_direct_send_access(state, waba_id))
-    if denial is not None:
-        code, details = denial
-        raise _denial_error(code, details)
-
-
-def _denial_error(code: int, details: str) -> GraphApiError:
-    error = message_error(code, details)
-    if code == 139200:
-        error.error["message"] = "(#139200) Direct Send Utility access is blocked"
-    return error
 
 
 def _read_ttl_s(ttl_s: object, max_ttl_s: int) -> int:
@@ -173,8 +167,11 @@ _BUTTONS_PATH: Final = "action']['buttons"
 def render_direct(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
     """Check the content of a Direct Send message, and return it as the phone will show it.
 
-    Raises GraphApiError: 100 for a missing or too long member, 131009 for a wrong one. Source: the operator's pages
-    "Direct Send: supported features and limits" and "Direct Send: supported message types".
+    Raises:
+        GraphApiError: 100 for a missing or too long member, 131009 for a wrong one.
+
+    Source: the operator's pages "Direct Send: supported features and limits" and "Direct Send: supported message
+    types".
     """
     interactive = object_or_none(content) if kind == "interactive" else None
     if interactive is not None:
@@ -247,68 +244,52 @@ _LANGUAGES: Final = {  # the first word of the Unicode name of a letter, and the
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TemplateAttribution:
-    """The template of a Direct Send message.
-
-    Args:
-        template: to which the message is attributed; None: the name belongs to another kind of template.
-        fail_code: the code with which the message fails in a status; None: it does not.
-    """
-
-    template: SimulatedTemplate | None = None
-    fail_code: int | None = None
-
-    @property
-    def template_id(self) -> str:
-        """The template's id; empty if there is none."""
-        return self.template.template_id if self.template is not None else ""
-
-
 async def attribute_to_template(
     state: SimulatorServices, waba_id: str, direct: DirectSend, rendered: RenderedMessage
-) -> TemplateAttribution:
-    """Return the template of a message; generate one if none matches."""
-    components = _build_components(rendered)
+) -> tuple[SimulatedTemplate | None, int | None]:
+    """Return the template of a message, and the code with which it fails in a status; generate one if none matches.
+
+    There is none if the name that the business has chosen belongs to another kind of template.
+    """
+    components, category = _build_components(rendered), direct.category.upper()
     language = _detect_language(" ".join(component_texts(components)))
-    category = direct.category.upper()
     if direct.template_name:
-        return await _attribute_by_name(state, waba_id, direct.template_name, language, category, components)
-    kind = "text" if "interactive" not in rendered else "interactive"
-    name = f"auto_generated_{kind}_{_content_uuid(waba_id, category, components)}"
-    template = state.templates.by_key.get((waba_id, name, language))
-    if template is not None:
-        return await _use(state, template)
-    await _generate(state, waba_id, name, language, category, components)
-    fallback_components = [{"type": "BODY", "text": "{{1}}", "example": {"body_text": [["sample 1"]]}}]
-    fallback_name = f"auto_generated_{_content_uuid(waba_id, category, fallback_components)}"
-    return await _use(state, await _generate(state, waba_id, fallback_name, language, category, fallback_components))
+        name = direct.template_name
+        same_name = [template for template in account_templates(state, waba_id) if template.name == name]
+        if any(template.source != AUTO_GENERATED for template in same_name):
+            return None, NAME_TAKEN_CODE
+        known = next(iter(same_name), None)
+    else:
+        kind = "text" if "interactive" not in rendered else "interactive"
+        name = f"auto_generated_{kind}_{_content_uuid(waba_id, category, components)}"
+        known = state.templates_by_key.get((waba_id, name, language))
+
+    def write(transaction: Transaction) -> SimulatedTemplate:
+        if known is not None:
+            used = transaction.find(TEMPLATES, known.template_id) or known
+        else:
+            used = _generate(transaction, waba_id, name, language, category, components)
+            if not direct.template_name:
+                variable = [{"type": "BODY", "text": "{{1}}", "example": {"body_text": [["sample 1"]]}}]
+                fallback = f"auto_generated_{_content_uuid(waba_id, category, variable)}"
+                used = _generate(transaction, waba_id, fallback, language, category, variable)
+        if used.delete_due_ms is None or used.status != "APPROVED":
+            return used
+        return save_template(transaction, replace(used, delete_due_ms=None))  # from now on it is retained
+
+    is_kept = known is not None and (known.delete_due_ms is None or known.status != "APPROVED")
+    template = known if known is not None and is_kept else await state.transact(write)
+    return template, None if template.status == "APPROVED" else PAUSED_CODE
 
 
-async def _attribute_by_name(
-    state: SimulatorServices, waba_id: str, name: str, language: str, category: str, components: list[dict[str, Any]]
-) -> TemplateAttribution:
-    same_name = [template for template in state.templates.list_templates(waba_id) if template.name == name]
-    if any(template.source != AUTO_GENERATED for template in same_name):
-        return TemplateAttribution(None, NAME_TAKEN_CODE)
-    if same_name:
-        return await _use(state, same_name[0])
-    return await _use(state, await _generate(state, waba_id, name, language, category, components))
-
-
-async def _use(state: SimulatorServices, template: SimulatedTemplate) -> TemplateAttribution:
-    """Return the attribution to a template; from now on it is retained."""
-    if template.delete_due_ms is not None and template.status == "APPROVED":
-        template = await state.templates.apply_change(
-            template, lambda known, _now_ms: (replace(known, delete_due_ms=None), [])
-        )
-    return TemplateAttribution(template, None if template.status == "APPROVED" else PAUSED_CODE)
-
-
-async def _generate(
-    state: SimulatorServices, waba_id: str, name: str, language: str, category: str, components: list[dict[str, Any]]
+def _generate(
+    transaction: Transaction, waba_id: str, name: str, language: str, category: str, components: list[dict[str, Any]]
 ) -> SimulatedTemplate:
-    now_ms = state.clock.now_ms()
+    """Return the template of an account with a name and language; generate it if there is none."""
+    for known in account_templates(transaction, waba_id):
+        if (known.name, known.language) == (name, language):
+            return known
+    state, now_ms = transaction.state, transaction.state.clock.now_ms()
     words = state.settings.value.marketing_words
     is_marketing = category == "UTILITY" and contains_any(component_texts(components), words)
     template = SimulatedTemplate(
@@ -325,21 +306,10 @@ async def _generate(
         delete_due_ms=now_ms + _UNUSED_FOR_MS,
         source=AUTO_GENERATED,
     )
-    events: TemplateEvents = []
-    if is_marketing:
-        events = [("template_correct_category_detection", _category_detection(template))]
-    return await state.templates.find_or_add(template, events)
-
-
-def _category_detection(template: SimulatedTemplate) -> dict[str, Any]:
-    """Return the webhook value of content of another category. Source: the page "Direct Send"."""
-    return {
-        "message_template_id": int(template.template_id),
-        "message_template_name": template.name,
-        "message_template_language": template.language,
-        "category": template.category,
-        "correct_category": template.correct_category,
-    }
+    # Source: the page "Direct Send", content of another category
+    detected = {**template_members(template), "category": category, "correct_category": "MARKETING"}
+    events = [("template_correct_category_detection", detected)] if is_marketing else []
+    return save_template(transaction, template, events)
 
 
 def _build_components(rendered: RenderedMessage) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import message_error
-from waypost.simulator.groups.model import GROUPS, SimulatedGroup
-from waypost.simulator.messages.message_checks import GROUP_PREFIX, CheckedMessage
+from waypost.simulator.groups.model import GROUPS
+from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, failure_errors, pricing_member
 from waypost.simulator.outbox import status_json
 from waypost.simulator.phones.phone import SimulatedPhone
@@ -17,50 +17,36 @@ from waypost.simulator.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupD
 from waypost.simulator.tables.updates import Update
 
 
-def group_contact(recipient: str) -> dict[str, Any]:
-    """Return the contact of a group for the response."""
-    group_id = recipient.removeprefix(GROUP_PREFIX)
-    return {"input": group_id, "wa_id": group_id}
+async def write_group_message(
+    state: SimulatorServices, number: Number, message: SimulatedMessage, category: str, fail_code: int | None
+) -> None:
+    """Store a message with the status of its group, and the planned statuses of the participants.
 
+    A phone whose owner has blocked the business gets nothing, and an offline one later.
 
-def _find_group(state: SimulatorServices, number: Number, recipient: str) -> SimulatedGroup:
-    """Return the group of a recipient.
+    Raises:
+        GraphApiError: 131041, the number has no such group; 131020, it has no participants.
 
-    Raises GraphApiError: 131041, the number has no such group; 131020, it has no participants. Source: the operator's
-    page "Groups".
+    Source: the operator's page "Groups".
     """
-    group = state.values(GROUPS).get(recipient.removeprefix(GROUP_PREFIX))
+    group = state.values(GROUPS).get(message.phone.removeprefix(GROUP_PREFIX))
     if group is None or group.phone_number_id != number.phone_number_id:
         raise message_error(131041, "The group was not found, or the business is not in it")
     if not group.participants:
         raise message_error(131020, "Nobody has joined the group")
-    return group
-
-
-async def write_group_message(
-    state: SimulatorServices, number: Number, message: SimulatedMessage, checked: CheckedMessage, fail_code: int | None
-) -> None:
-    """Store a message with the status of its group, and the planned statuses of the participants.
-
-    A phone whose owner has blocked the business gets nothing, and an offline one later. Raises GraphApiError: 131041,
-    the number has no such group; 131020, it has no participants. Source: the operator's page "Groups".
-    """
-    group = _find_group(state, number, message.phone)
-    category = "service" if checked.template is None else checked.template.category.lower()
     recipient = {"recipient_id": group.group_id, "recipient_type": "group"}
 
-    def status(kind: str, due_ms: int, rest: str) -> Update:
-        return Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, rest)
+    def send(transaction: Transaction, kind: str, due_ms: int, rest: str) -> None:
+        transaction.send(Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, rest))
 
     def write(transaction: Transaction) -> None:
         if fail_code is not None:
-            failed = replace(message, failed_ms=message.at_ms, failed_code=fail_code)
-            transaction.run(MESSAGES.insert(failed))
-            errors = failure_errors(fail_code)
-            transaction.send(status("failed", message.at_ms, status_json(recipient, message.callback_data, errors)))
+            transaction.run(MESSAGES.insert(replace(message, failed_ms=message.at_ms, failed_code=fail_code)))
+            rest = status_json(recipient, message.callback_data, failure_errors(fail_code))
+            send(transaction, "failed", message.at_ms, rest)
             return
         transaction.run(MESSAGES.insert(message))
-        transaction.send(status("sent", message.at_ms, status_json(recipient, message.callback_data)))
+        send(transaction, "sent", message.at_ms, status_json(recipient, message.callback_data))
         for participant in group.participants:
             phone = state.phones.fill_user_id(state.phones.find_or_default(participant.phone))
             transaction.wake_phone(phone.phone)
@@ -68,12 +54,10 @@ async def write_group_message(
                 continue
             delivery = _plan_delivery(state, number, message, recipient, phone, category)
             transaction.run(GROUP_DELIVERIES.insert(delivery))
-            for kind, due_ms, rest in (
-                ("delivered", delivery.delivered_ms, delivery.delivered_rest),
-                ("read", delivery.read_ms, delivery.read_rest),
-            ):
-                if due_ms is not None and rest:
-                    transaction.send(status(kind, due_ms, rest))
+            if delivery.delivered_ms is not None and delivery.delivered_rest:
+                send(transaction, "delivered", delivery.delivered_ms, delivery.delivered_rest)
+            if delivery.read_ms is not None and delivery.read_rest:
+                send(transaction, "read", delivery.read_ms, delivery.read_rest)
 
     await state.transact(write)
 

@@ -132,9 +132,7 @@ def _decide_media(state: SimulatorServices, transaction: Transaction, wamid: str
 
 def find_decided_templates(state: SimulatorServices) -> list[tuple[str, bool]]:
     """Return the templates whose pacing has ended: their ids, and whether their messages are released."""
-    templates = [
-        (template_id, state.templates.by_id.get(template_id)) for template_id in sorted(state.held_template_ids)
-    ]
+    templates = [(template_id, state.templates.get(template_id)) for template_id in sorted(state.held_template_ids)]
     return [
         (template_id, template is not None and template.pace_verdict == "release")
         for template_id, template in templates

@@ -1,12 +1,10 @@
 """Interactive messages: a table of types, the content each requires, and the buttons and cards it shows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import message_error
-from waypost.simulator.flows.model import Flow
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive_fields import (
     check_distinct,
@@ -29,14 +27,19 @@ _CARD_HEADERS: Final = ("image", "video")
 _PATH: Final = "action']['cards"
 
 Card = dict[str, Any]
+Action = dict[str, Any]
+Buttons = list[dict[str, Any]]
 
 
 def render_cards(action: dict[str, Any], references: KnownReferences | None) -> list[Card]:
     """Check the cards, and return them as the phone shows them: `index`, `text`, `header`, `buttons`.
 
-    Every card has an image or a video and the same kinds of buttons, or is a product of a catalog. Raises
-    GraphApiError: 100 for a missing member, 131009 for a wrong or too long one. Source: the operator's page
-    "Interactive media carousel messages".
+    Every card has an image or a video and the same kinds of buttons, or is a product of a catalog.
+
+    Raises:
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
+
+    Source: the operator's page "Interactive media carousel messages".
     """
     raw_cards = objects_in(action.get("cards"))
     if not raw_cards:
@@ -71,29 +74,34 @@ def _render_card(index: int, card: Card, references: KnownReferences | None) -> 
 
 def _build_buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
     if "product_retailer_id" in action:
-        return [
-            {
-                "type": "PRODUCT",
-                "text": "View",
-                "catalog_id": require_text(action, "catalog_id", path, 64),
-                "product_retailer_id": require_text(action, "product_retailer_id", path, 256),
-            }
-        ]
+        return _product_button(action, path=path)
     if action.get("name") == "cta_url":
         parameters = object_or_none(action.get("parameters")) or {}
         path = f"{path}']['parameters"
         label = require_text(parameters, "display_text", path, _MAX_CARD_LABEL_CHARS)
         return [{"type": "URL", "text": label, "url": require_url(parameters, "url", path)}]
-    return _build_reply_buttons(action, f"{path}']['buttons")
-
-
-def _build_reply_buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
-    buttons = objects_in(action.get("buttons"))
+    path, buttons = f"{path}']['buttons", objects_in(action.get("buttons"))
     if not buttons:
         raise missing_error(path)
     if len(buttons) > 3 or any(text_or_none(button.get("type")) != "quick_reply" for button in buttons):
         raise invalid_error(path, "has 1 to 3 buttons of the type quick_reply")
-    replies = [object_or_none(button.get("quick_reply")) or {} for button in buttons]
+    return _build_replies(buttons, "quick_reply", path)
+
+
+def _product_button(action: Action, _references: KnownReferences | None = None, path: str = "action") -> Buttons:
+    return [
+        {
+            "type": "PRODUCT",
+            "text": "View",
+            "catalog_id": require_text(action, "catalog_id", path, 64),
+            "product_retailer_id": require_text(action, "product_retailer_id", path, 256),
+        }
+    ]
+
+
+def _build_replies(buttons: list[dict[str, Any]], member: str, path: str) -> list[dict[str, Any]]:
+    """Return reply buttons; titles of 20 characters, ids of 256. Source: facts 4.1."""
+    replies = [object_or_none(button.get(member)) or {} for button in buttons]
     rendered = [
         {
             "type": "REPLY",
@@ -114,28 +122,15 @@ _MAX_CALL_MINUTES: Final = 43_200
 _MEDIA: Final = ("image", "video", "document")
 ANY_HEADER: Final = ("text", *_MEDIA)
 
-Action = dict[str, Any]
-Buttons = list[dict[str, Any]]
 
-
-@dataclass(frozen=True)
-class InteractiveType:
-    """One row.
-
-    Args:
-        needs_body: whether a body text is required.
-        headers: the header types it may have.
-        needs_header: whether one of them is required.
-        build_buttons: checks the action, and returns the buttons.
-        build_cards: checks the action, and returns the cards, for a type that has cards.
-        max_body_chars: of its body.
-    """
+class InteractiveType(NamedTuple):
+    """One row."""
 
     needs_body: bool
-    headers: tuple[str, ...]
+    headers: tuple[str, ...]  # the types of header that it may have
     needs_header: bool
-    build_buttons: Callable[[Action, KnownReferences | None], Buttons]
-    build_cards: Callable[[Action, KnownReferences | None], list[dict[str, Any]]] | None = None
+    build_buttons: Callable[[Action, KnownReferences | None], Buttons]  # checks the action, and returns the buttons
+    build_cards: Callable[[Action, KnownReferences | None], list[dict[str, Any]]] | None = None  # likewise
     max_body_chars: int = _MAX_INTERACTIVE_BODY_CHARS
 
 
@@ -144,9 +139,14 @@ def render_interactive(
 ) -> dict[str, Any]:
     """Check an interactive message, and return it as the phone will show it.
 
-    Returns `text`, `interactive` (as it was sent), and if present `header`, `footer`, `buttons` (each with `index`,
-    `type`, `text`, and its action) and `cards`. Raises GraphApiError: 100 for a missing member, 131009 for a wrong or
-    too long one. Source: facts 4.1.
+    Returns:
+        `text`, `interactive` (as it was sent), and if present `header`, `footer`, `buttons` (each with `index`, `type`,
+        `text`, and its action) and `cards`.
+
+    Raises:
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
+
+    Source: facts 4.1.
     """
     kind = text_or_none(content.get("type"))
     action = object_or_none(content.get("action"))
@@ -179,24 +179,12 @@ def render_interactive(
 
 
 def _reply_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
-    """Return 1 to 3 reply buttons; titles of 20 characters, ids of 256. Source: facts 4.1."""
-    raw_buttons = objects_in(action.get("buttons"))
-    path = "action']['buttons"
-    if not raw_buttons:
+    path, buttons = "action']['buttons", objects_in(action.get("buttons"))
+    if not buttons:
         raise missing_error(path)
-    if len(raw_buttons) > 3:
+    if len(buttons) > 3:
         raise invalid_error(path, "has 1 to 3 buttons")
-    replies = [object_or_none(button.get("reply")) or {} for button in raw_buttons]
-    buttons: Buttons = [
-        {
-            "type": "REPLY",
-            "text": require_text(reply, "title", path, _MAX_INTERACTIVE_LABEL_CHARS),
-            "payload": require_text(reply, "id", path, 256),
-        }
-        for reply in replies
-    ]
-    check_reply_buttons(path, buttons)
-    return buttons
+    return _build_replies(buttons, "reply", path)
 
 
 def _list_rows(action: Action, _references: KnownReferences | None) -> Buttons:
@@ -252,23 +240,10 @@ def link_button(action: Action, _references: KnownReferences | None) -> Buttons:
     return [{"type": "URL", "text": label, "url": url}]
 
 
-def _product_button(action: Action, _references: KnownReferences | None) -> Buttons:
-    return [
-        {
-            "type": "PRODUCT",
-            "text": "View",
-            "catalog_id": require_text(action, "catalog_id", "action", 64),
-            "product_retailer_id": require_text(action, "product_retailer_id", "action", 256),
-        }
-    ]
-
-
 def _product_list_button(action: Action, _references: KnownReferences | None) -> Buttons:
     sections = check_sections("interactive", objects_in(action.get("sections")))
     catalog_id = require_text(action, "catalog_id", "action", 64)
-    return [
-        {"type": "MPM", "text": "View items", "catalog_id": catalog_id, "sections": sections}
-    ]  # fmt: skip
+    return [{"type": "MPM", "text": "View items", "catalog_id": catalog_id, "sections": sections}]
 
 
 def _catalog_button(action: Action, _references: KnownReferences | None) -> Buttons:
@@ -300,37 +275,31 @@ def _flow_button(action: Action, references: KnownReferences | None) -> Buttons:
     if not name:
         raise missing_error(f"{path}']['flow_id")
     if references is not None:
-        _check_flow(f"{path}']['{'flow_name' if 'flow_name' in button else 'flow_id'}", name, flow, mode)
+        path = f"{path}']['{'flow_name' if 'flow_name' in button else 'flow_id'}"
+        if flow is None:
+            raise invalid_error(path, f"{name} is no flow of this account")
+        if flow.status == "BLOCKED":
+            raise message_error(132068, f"the flow {name} is blocked")
+        if (flow.status == "DRAFT") != (mode == "draft"):
+            raise invalid_error(path, f"{name} is {flow.status.lower()}, which the mode {mode} cannot open")
     button["flow_token"] = text_or_none(parameters.get("flow_token")) or "unused"
     button["flow_action"] = text_or_none(parameters.get("flow_action")) or "navigate"
     payload = object_or_none(parameters.get("flow_action_payload")) or {}
-    navigation = {
-        "screen": text_or_none(payload.get("screen")),
-        "flow_action_data": object_or_none(payload.get("data")),
-    }
-    button |= {name: value for name, value in navigation.items() if value}
+    if screen := text_or_none(payload.get("screen")):
+        button["screen"] = screen
+    if data := object_or_none(payload.get("data")):
+        button["flow_action_data"] = data
     return [button]
-
-
-def _check_flow(path: str, name: str, flow: Flow | None, mode: str) -> None:
-    """Check that the flow with an id or a name can be opened in a mode."""
-    if flow is None:
-        raise invalid_error(path, f"{name} is no flow of this account")
-    if flow.status == "BLOCKED":
-        raise message_error(132068, f"the flow {name} is blocked")
-    if (flow.status == "DRAFT") != (mode == "draft"):
-        raise invalid_error(path, f"{name} is {flow.status.lower()}, which the mode {mode} cannot open")
 
 
 def _named_action_button(name: str, kind: str, label: str) -> Callable[[Action, KnownReferences | None], Buttons]:
     def buttons(action: Action, _known: KnownReferences | None) -> Buttons:
         if action.get("name") != name:
             raise invalid_error("action']['name", f"must be {name}")
-        details: dict[str, Any] = {}
-        if kind == "ADDRESS":
-            country = require_text(_parameters(action), "country", "action']['parameters", 2)
-            details["country"] = country
-        return [{"type": kind, "text": label, **details}]
+        if kind != "ADDRESS":
+            return [{"type": kind, "text": label}]
+        country = require_text(_parameters(action), "country", "action']['parameters", 2)
+        return [{"type": kind, "text": label, "country": country}]
 
     return buttons
 

@@ -1,7 +1,6 @@
 """Limits of a business number: restrictions, messaging limit and send rates."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from waypost.base.clock import DAY_MS, HOUR_MS
 from waypost.base.json_values import integer_or_none, list_or_none, text_or_none
@@ -19,96 +18,58 @@ _MAX_FLOW_SENDS_PER_HOUR: Final = 10  # Source: facts 8, "Flow in throttled stat
 MAX_ALLOWED_PHONES: Final = 5  # Source: facts 8, "Test numbers"
 
 
-@dataclass(frozen=True)
-class SendingRestriction:
-    """One row: a restriction that stops a number from sending.
+class SendingRestriction(NamedTuple):
+    """One row: a restriction that stops a number from sending."""
 
-    Args:
-        code: the error code of its messages.
-        fails_later: whether a status reports the error, after the message was accepted.
-        status: the status of the number's node.
-        details: the operator's text.
-        only_marketing: whether it stops only marketing templates.
-    """
-
-    code: int
-    fails_later: bool
-    status: str
-    details: str
-    only_marketing: bool = False
+    code: int  # the error code of its messages
+    status: str  # of the number's node
+    details: str  # the operator's text
+    fails_later: bool = False  # a status reports the error, after the message was accepted
+    only_marketing: bool = False  # it stops only marketing templates
 
 
 SENDING_RESTRICTIONS: Final = {  # Source: facts 5.2, modes S and A; the names are ours
-    # code, later, status, details
     "UNREGISTERED": SendingRestriction(
-        133010,
-        fails_later=False,
-        status="DISCONNECTED",
-        details="The phone number is not registered on the WhatsApp Business Platform.",
+        133010, "DISCONNECTED", "The phone number is not registered on the WhatsApp Business Platform."
     ),
-    "DELETED": SendingRestriction(33, False, "DELETED", "The business phone number has been deleted."),
+    "DELETED": SendingRestriction(33, "DELETED", "The business phone number has been deleted."),
     "LOCKED": SendingRestriction(
-        131031,
-        fails_later=False,
-        status="BANNED",
-        details="The WhatsApp Business account has been restricted or disabled for violating a policy.",
+        131031, "BANNED", "The WhatsApp Business account has been restricted or disabled for violating a policy."
     ),
     "POLICY_BLOCKED": SendingRestriction(
-        368,
-        fails_later=False,
-        status="RESTRICTED",
-        details="The WhatsApp Business account has been temporarily blocked for violating a policy.",
+        368, "RESTRICTED", "The WhatsApp Business account has been temporarily blocked for violating a policy."
     ),
-    "ACCESS_DENIED": SendingRestriction(
-        131005, fails_later=False, status="CONNECTED", details="The permission was not granted or has been removed."
-    ),
+    "ACCESS_DENIED": SendingRestriction(131005, "CONNECTED", "The permission was not granted or has been removed."),
     "MAINTENANCE": SendingRestriction(
-        131057,
-        fails_later=False,
-        status="CONNECTED",
-        details="The account is in maintenance mode, perhaps because its throughput is being upgraded.",
+        131057, "CONNECTED", "The account is in maintenance mode, perhaps because its throughput is being upgraded."
     ),
-    "UNAVAILABLE": SendingRestriction(131016, False, "CONNECTED", "A service is temporarily unavailable."),
+    "UNAVAILABLE": SendingRestriction(131016, "CONNECTED", "A service is temporarily unavailable."),
     "BAD_CERTIFICATE": SendingRestriction(
-        131045,
-        fails_later=False,
-        status="DISCONNECTED",
-        details="The message failed because of a phone number registration error.",
+        131045, "DISCONNECTED", "The message failed because of a phone number registration error."
     ),
     "MARKETING_DISABLED": SendingRestriction(
-        131063,
-        fails_later=False,
-        status="CONNECTED",
-        details="Marketing templates are disabled on Cloud API.",
-        only_marketing=True,
+        131063, "CONNECTED", "Marketing templates are disabled on Cloud API.", only_marketing=True
     ),
-    "UNPAID": SendingRestriction(131042, True, "CONNECTED", "There was an error related to the payment method."),
+    "UNPAID": SendingRestriction(
+        131042, "CONNECTED", "There was an error related to the payment method.", fails_later=True
+    ),
     "NAME_NOT_APPROVED": SendingRestriction(
-        131037,
-        fails_later=True,
-        status="CONNECTED",
-        details="The 555 number needs an approved display name before it can send.",
+        131037, "CONNECTED", "The 555 number needs an approved display name before it can send.", fails_later=True
     ),
     "COUNTRY_RESTRICTED": SendingRestriction(
-        130497, fails_later=True, status="CONNECTED", details="The business may not message users in this country."
+        130497, "CONNECTED", "The business may not message users in this country.", fails_later=True
     ),
     "SPAM_LIMITED": SendingRestriction(
         131048,
+        "FLAGGED",
+        "There are restrictions on how many messages can be sent from this number, because earlier ones were blocked "
+        "or reported.",
         fails_later=True,
-        status="FLAGGED",
-        details=(
-            "There are restrictions on how many messages can be sent from this number, because earlier ones were "
-            "blocked or reported."
-        ),
     ),
 }
 
-TIERS: Final = {  # Source: facts 8, "Messaging limit": unique users outside the window in 24 hours
-    "TIER_250": 250,
-    "TIER_2K": 2_000,
-    "TIER_10K": 10_000,
-    "TIER_100K": 100_000,
-}
+# Source: facts 8, "Messaging limit": unique users outside the window in 24 hours
+TIERS: Final = {"TIER_250": 250, "TIER_2K": 2_000, "TIER_10K": 10_000, "TIER_100K": 100_000}
 
 
 def find_restriction(state: SimulatorServices, phone_number_id: str) -> SendingRestriction | None:
@@ -130,7 +91,10 @@ def find_restriction_name(state: SimulatorServices, phone_number_id: str) -> str
 def check_sender(state: SimulatorServices, number: Number, phone: str, identity: object) -> None:
     """Check the number's restrictions, its allowed recipients, and the recipient's identity.
 
-    Raises GraphApiError: a row of `SENDING_RESTRICTIONS` that is reported at once; 131030; 137000. Source: facts 5.2.
+    Raises:
+        GraphApiError: a row of `SENDING_RESTRICTIONS` that is reported at once; 131030; 137000.
+
+    Source: facts 5.2.
     """
     restriction = find_restriction(state, number.phone_number_id)
     if restriction is not None and not (restriction.fails_later or restriction.only_marketing):
@@ -154,8 +118,11 @@ def check_limits(
 ) -> None:
     """Check the restriction to marketing, the message's flow, and the messaging limit.
 
-    Raises GraphApiError: 131063; 132068 for a blocked flow; 132069 for a throttled flow's eleventh message in an hour;
-    the code of the settings beyond the messaging limit. Source: facts 5.2, 8.
+    Raises:
+        GraphApiError: 131063; 132068 for a blocked flow; 132069 for a throttled flow's eleventh message in an hour; the
+            code of the settings beyond the messaging limit.
+
+    Source: facts 5.2, 8.
     """
     restriction = find_restriction(state, number.phone_number_id)
     is_marketing = template is not None and template.category == "MARKETING"

@@ -9,6 +9,7 @@ from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences, render_media
 from waypost.simulator.messages.interactive import render_interactive
 from waypost.simulator.messages.template_sends import RenderedMessage
+from waypost.simulator.parameters import is_missing
 
 _MAX_TEXT_CHARS: Final = 4096  # Source: facts 4.1
 _MAX_CAPTION_CHARS: Final = 1024  # Source: facts 4.1
@@ -29,10 +30,6 @@ _DATE: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]
 _CAPTIONED: Final = ("image", "video", "document")  # Source: facts 4.1
 
 
-def _missing_error(path: str) -> GraphApiError:
-    return bad_parameter(f"The parameter {path} is required.")
-
-
 def _too_long_error(path: str, max_chars: int) -> GraphApiError:
     return bad_parameter(f"Param {path} must be at most {max_chars} characters long.")
 
@@ -40,7 +37,7 @@ def _too_long_error(path: str, max_chars: int) -> GraphApiError:
 def _text(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     body = text_or_none(content.get("body"))
     if not body or body.isspace():
-        raise _missing_error("text['body']")
+        raise is_missing("text['body']")
     if len(body) > _MAX_TEXT_CHARS:
         raise _too_long_error("text['body']", _MAX_TEXT_CHARS)
     return {"text": body} | ({"preview_url": True} if content.get("preview_url") is True else {})
@@ -63,7 +60,7 @@ def _location(content: dict[str, Any], _references: KnownReferences | None) -> R
     for name, at_most in (("latitude", 90), ("longitude", 180)):
         degrees = number_or_none(content.get(name))
         if degrees is None:
-            raise _missing_error(f"location['{name}']")
+            raise is_missing(f"location['{name}']")
         if not -at_most <= degrees <= at_most:
             raise bad_parameter(f"Param location['{name}'] is beyond {at_most} degrees.")
     for name in ("name", "address"):
@@ -79,7 +76,7 @@ def _contacts(content: list[Any], _references: KnownReferences | None) -> Render
     cards = objects_in(content)
     names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
     if not cards or len(cards) < len(content) or not all(isinstance(name, str) and name for name in names):
-        raise _missing_error("contacts[0]['name']['formatted_name']")
+        raise is_missing("contacts[0]['name']['formatted_name']")
     for index, card in enumerate(cards):
         if defect := find_contact_defect(card):
             path, rule = defect
@@ -116,11 +113,11 @@ def _find_text_defect(
 
 def _reaction(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     if not text_or_none(content.get("message_id")):
-        raise _missing_error("reaction['message_id']")
+        raise is_missing("reaction['message_id']")
     emoji = text_or_none(content.get("emoji"))
     if emoji is None:
-        raise _missing_error("reaction['emoji']")
-    if emoji and not is_single_emoji(emoji):
+        raise is_missing("reaction['emoji']")
+    if emoji and not _SINGLE_EMOJI.fullmatch(emoji):
         raise message_error(131009, "reaction['emoji'] must be one emoji, or empty to remove the reaction")
     return {"text": content["emoji"], "reaction": content}
 
@@ -144,13 +141,16 @@ FREE_FORM_KINDS: Final[dict[str, Callable[[Any, KnownReferences | None], Rendere
 def render_message(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
     """Check a free-form message, and return it as the phone will show it.
 
-    Returns `text` (body or caption), and the member of the kind: `media` (`kind`, `id` or `link`, …), `location`,
-    `contacts`, `reaction`, or the result of `render_interactive`. Raises GraphApiError: 100 for a missing or too long
-    member, 131053 for unknown media.
+    Returns:
+        `text` (body or caption), and the member of the kind: `media` (`kind`, `id` or `link`, …), `location`,
+        `contacts`, `reaction`, or the result of `render_interactive`.
+
+    Raises:
+        GraphApiError: 100 for a missing or too long member, 131053 for unknown media.
     """
     checked_content = list_or_none(content) if kind == "contacts" else object_or_none(content)
     if checked_content is None:
-        raise _missing_error(kind)
+        raise is_missing(kind)
     return FREE_FORM_KINDS[kind](checked_content, references)
 
 
@@ -165,9 +165,4 @@ _ELEMENT: Final = f"(?:{_PICTURE}|{_SIGN})(?:\ufe0f?[\U0001f3fb-\U0001f3ff]?)[\U
 _FLAG: Final = "[\U0001f1e6-\U0001f1ff]{2}"
 _KEYCAP: Final = "[0-9#*]\ufe0f?\u20e3"
 # Source: Unicode, emoji sequences
-_SINGLE: Final = re.compile(f"{_ELEMENT}(?:\u200d{_ELEMENT})*|{_FLAG}|{_KEYCAP}")
-
-
-def is_single_emoji(text: str) -> bool:
-    """True if a text is exactly one emoji, which may be a sequence of several characters."""
-    return _SINGLE.fullmatch(text) is not None
+_SINGLE_EMOJI: Final = re.compile(f"{_ELEMENT}(?:\u200d{_ELEMENT})*|{_FLAG}|{_KEYCAP}")

@@ -42,7 +42,8 @@ Buttons = list[dict[str, Any]]
 def order_details_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
     """Check an order that is to be reviewed and paid, and return its button.
 
-    Raises GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
+    Raises:
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
     """
     parameters = _parameters(action, "review_and_pay")
     reference_id = _reference(parameters)
@@ -71,7 +72,8 @@ def order_details_buttons(action: Action, _references: KnownReferences | None) -
 def order_status_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
     """Check an order status, and return no buttons.
 
-    Raises GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
+    Raises:
+        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
     """
     parameters = _parameters(action, "review_order")
     _reference(parameters)
@@ -148,7 +150,8 @@ def _payment_configuration(parameters: dict[str, Any]) -> str:
 def _check_order(order: dict[str, Any], total: int) -> None:
     """Check an order and its sums.
 
-    Raises GraphApiError: 100 for a missing member, 131009 for a wrong one or a wrong sum.
+    Raises:
+        GraphApiError: 100 for a missing member, 131009 for a wrong one or a wrong sum.
     """
     path = f"{_PATH}']['order"
     _check_one_of(order, "status", path, ("pending",))

@@ -1,6 +1,7 @@
 """Accepting messages from a business: check, plan the delivery, store with the planned statuses, respond."""
 
 import base64
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import asdict, replace
@@ -9,8 +10,8 @@ from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.direct_send import TemplateAttribution, attribute_to_template
-from waypost.simulator.messages.groups import group_contact, write_group_message
+from waypost.simulator.messages.direct_send import attribute_to_template
+from waypost.simulator.messages.groups import write_group_message
 from waypost.simulator.messages.held_messages import (
     DROPPED_CODE,
     MEDIA_FAILED_CODE,
@@ -19,17 +20,8 @@ from waypost.simulator.messages.held_messages import (
     start_fetches,
 )
 from waypost.simulator.messages.limits import count_message, find_fail_code
-from waypost.simulator.messages.marketing import MARKETING_CATEGORY
-from waypost.simulator.messages.message_checks import CheckedMessage, check_content, check_recipient
-from waypost.simulator.messages.statuses import (
-    CHAT_MEMORY_MS,
-    SENT_ONLY_TYPES,
-    DeliveryDecision,
-    StatusContext,
-    decide_delivery,
-    plan_updates,
-)
-from waypost.simulator.phones.scripts import ScriptPlan
+from waypost.simulator.messages.message_checks import GROUP_PREFIX, CheckedMessage, check_content, check_recipient
+from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, decide_delivery, plan_updates
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.store import Statement
@@ -40,7 +32,7 @@ from waypost.simulator.tables.phone_plans import (
     WAITING_MESSAGES,
     build_waiting_message,
 )
-from waypost.simulator.tables.updates import Update
+from waypost.simulator.templates.model import record_use
 
 _REACTION_FAIL_CODE: Final = 131009
 
@@ -57,9 +49,12 @@ async def accept_message(
     """Check a message, store it with its planned statuses, and return the response.
 
     Checks in this order: the envelope, the number's restrictions, the content, the sender as recipient, blocks, a
-    closed window if the settings report that at once, the limits. Raises GraphApiError: for the first violation; by
-    default a closed window is only reported in a status. Source: facts 4, 5.2; the operator's pages "Reaction messages"
-    and "Contextual replies".
+    closed window if the settings report that at once, the limits.
+
+    Raises:
+        GraphApiError: for the first violation; by default a closed window is only reported in a status.
+
+    Source: facts 4, 5.2; the operator's pages "Reaction messages" and "Contextual replies".
     """
     checked = check_content(state, number, request, to_marketing=to_marketing)
     quoted_id = text_or_none(object_of(request.get("context")).get("message_id"))
@@ -70,7 +65,7 @@ async def accept_message(
         fail_code = _REACTION_FAIL_CODE if target is None or target.type == "reaction" else None
     message = SimulatedMessage(
         position=state.delivery_signals.next_position(),
-        wamid=sent_wamid(state.ids, number.phone_number if checked.group else checked.phone),
+        wamid=sent_wamid(state.ids, number.phone_number if checked.is_to_group else checked.phone),
         phone=checked.phone,
         phone_number_id=number.phone_number_id,
         is_inbound=0,
@@ -82,29 +77,30 @@ async def accept_message(
         context_id=quoted_id,
     )
     accepted = {"id": message.wamid}
-    if checked.group is not None:
+    if checked.is_to_group:
         code = find_fail_code(state, number) if fail_code is None else fail_code
-        await write_group_message(state, number, message, checked, code)
-        return _build_response(group_contact(checked.group), accepted)
+        category = "service" if checked.template is None else checked.template.category.lower()
+        await write_group_message(state, number, message, category, code)
+        group_id = checked.phone.removeprefix(GROUP_PREFIX)
+        return _build_response({"input": group_id, "wa_id": group_id}, accepted)
     is_in_window = check_recipient(state, number, checked)
     state.delivery_signals.end_typing(number, checked.phone)
     notes = count_message(state, number, checked.phone, checked.rendered, message.wamid, is_free=is_in_window)
     if request.get("to"):
         notes += state.phones.note_contact_statements(checked.phone, number.phone_number_id, message.at_ms)
     if checked.template is not None:
-        notes += state.templates.record_use(checked.template)
+        notes += record_use(state, checked.template)
         accepted["message_status"] = "held_for_quality_assessment" if checked.template.is_paced else "accepted"
-    attribution = TemplateAttribution()
+    template_id = ""
     if checked.direct.category:
-        attribution = await attribute_to_template(state, number.waba_id, checked.direct, checked.rendered)
-        if attribution.template is not None:
-            notes += state.templates.record_use(attribution.template)
-    fail_code = attribution.fail_code if fail_code is None else fail_code
+        template, direct_code = await attribute_to_template(state, number.waba_id, checked.direct, checked.rendered)
+        fail_code = direct_code if fail_code is None else fail_code
+        if template is not None:
+            template_id = template.template_id
+            notes += record_use(state, template)
     if fail_code is None:
         fail_code = find_fail_code(state, number)
-    await _write_message(
-        state, number, message, checked, attribution.template_id, notes, is_in_window=is_in_window, fail_code=fail_code
-    )
+    await _write_message(state, number, message, checked, template_id, notes, is_in_window, fail_code)
     return _build_response(_build_contact(state, number, request, checked.phone), accepted)
 
 
@@ -115,7 +111,6 @@ async def _write_message(
     checked: CheckedMessage,
     template_id: str,
     notes: list[Statement],
-    *,
     is_in_window: bool,
     fail_code: int | None,
 ) -> None:
@@ -123,93 +118,71 @@ async def _write_message(
 
     Nothing is awaited between the plan and the write: a later change of the phone finds the message in the file.
     """
-    template, rendered = checked.template, checked.rendered
     phone = state.phones.find_or_create(message.phone)
     decision = decide_delivery(
         state,
         number,
         phone,
-        template,
-        rendered,
+        checked.rendered,
+        category=checked.category,
+        lives_ms=checked.lifetime_ms,
         wamid=message.wamid,
         now_ms=message.at_ms,
         is_in_window=is_in_window,
-        direct=checked.direct,
         fail_code=fail_code,
     )
-    sent = StatusContext(
-        message=message,
-        waba_id=number.waba_id,
-        phone=state.phones.seen_by(phone, number.phone_number_id, message.at_ms),
-        category=_price_category(checked),
+    plan = partial(
+        plan_updates,
+        state,
+        number.waba_id,
+        message,
+        state.phones.seen_by(phone, number.phone_number_id, message.at_ms),
+        checked.price_category,
         is_in_window=is_in_window,
         template_id=template_id,
     )
-
-    def plan(delivery_plan: DeliveryPlan) -> list[Update]:
-        return plan_updates(state, sent, delivery_plan) if state.outbox.has_subscribers(number.waba_id) else []
-
     updates = plan(decision.delivery_plan)
-    links, not_fetched = find_reachable_links(state, rendered)
+    links, not_fetched = find_reachable_links(state, checked.rendered)
     if not_fetched:
-        message = replace(message, shown=encode_json({**rendered, "not_fetched": not_fetched}).decode())
-    is_paced = template is not None and template.is_paced
-    if is_paced or (links and decision.delivery_plan.failed_code is None):
+        message = replace(message, shown=encode_json({**checked.rendered, "not_fetched": not_fetched}).decode())
+    is_paced = checked.template is not None and checked.template.is_paced
+    is_held = is_paced or (bool(links) and decision.delivery_plan.failed_code is None)
+    script_plan = decision.script_plan.postpone() if is_held else decision.script_plan
+    if is_held:
         code = DROPPED_CODE if is_paced else MEDIA_FAILED_CODE
         dropped = plan(DeliveryPlan(failed_ms=message.at_ms, failed_code=code))
-        notes.append(hold(state, template, message, number.waba_id, decision, updates, dropped))
-        actions = decision.script_plan.postpone()
-        await state.transact(lambda transaction: _insert_message(transaction, message, notes, actions))
-        if template is not None and is_paced:
-            state.held_template_ids.add(template.template_id)  # again: it may have been released meanwhile
-            state.templates.changed.set()
-        else:
-            start_fetches(state, message.wamid, links)
-        return
-    message = replace(message, **asdict(decision.delivery_plan))
-    if decision.waits_until_ms is not None:
-        notes.append(_wait_for_phone(message, number, decision, updates))
+        notes.append(hold(state, checked.template, message, number.waba_id, decision, updates, dropped))
+    else:
+        message = replace(message, **asdict(decision.delivery_plan))
+        if decision.waits_until_ms is not None:
+            # The later status has the same price as `sent`.
+            rest = updates[0].rest if updates and message.type not in SENT_ONLY_TYPES else ""
+            waiting = build_waiting_message(
+                message, number.waba_id, decision.waits_until_ms, decision.read_after_ms, rest
+            )
+            notes.append(WAITING_MESSAGES.insert(waiting))
 
     def write(transaction: Transaction) -> None:
-        _insert_message(transaction, message, notes, decision.script_plan)
+        transaction.add(MESSAGES.insert(message))
+        transaction.run(
+            *notes,
+            *map(PLANNED_ACTIONS.insert, script_plan.actions),
+            *((COUNT_PLANNED_STEP, counted) for counted in script_plan.counted_steps),
+            *script_plan.use_statements,
+        )
+        if is_held:
+            return
         transaction.send(*updates)
         transaction.wake_phone(message.phone)
-        if decision.script_plan.actions:
+        if script_plan.actions:
             transaction.follow(state.delivery_signals.actions_planned.set)
 
     await state.transact(write)
-
-
-def _wait_for_phone(
-    message: SimulatedMessage, number: Number, decision: DeliveryDecision, updates: list[Update]
-) -> Statement:
-    """Return the statement that makes a message wait for its phone; the later status has the same price as `sent`."""
-    rest = updates[0].rest if updates and message.type not in SENT_ONLY_TYPES else ""
-    until_ms = decision.waits_until_ms or 0
-    return WAITING_MESSAGES.insert(
-        build_waiting_message(message, number.waba_id, until_ms, decision.read_after_ms, rest)
-    )
-
-
-def _insert_message(
-    transaction: Transaction, message: SimulatedMessage, notes: list[Statement], plan: ScriptPlan
-) -> None:
-    transaction.add(MESSAGES.insert(message))
-    transaction.run(
-        *notes,
-        *map(PLANNED_ACTIONS.insert, plan.actions),
-        *((COUNT_PLANNED_STEP, counted) for counted in plan.counted_steps),
-        *plan.use_statements,
-    )
-
-
-def _price_category(checked: CheckedMessage) -> str:
-    """Return the category of a message's price. Source: facts 7.3."""
-    if checked.is_marketing:
-        return MARKETING_CATEGORY
-    if checked.template is not None:
-        return checked.template.category.lower()
-    return checked.direct.category or "service"
+    if checked.template is not None and is_paced:
+        state.held_template_ids.add(checked.template.template_id)  # again: it may have been released meanwhile
+        state.templates_changed.set()
+    elif is_held:
+        start_fetches(state, message.wamid, links)
 
 
 async def _find_in_chat(
@@ -235,28 +208,20 @@ def _build_response(contact: dict[str, Any], message: dict[str, Any]) -> dict[st
     return {"messaging_product": "whatsapp", "contacts": [contact], "messages": [message]}
 
 
-_WAMID_HEAD: Final = b"\x1c\x18"
-_WAMID_MIDDLE: Final = b"\x15\x02\x00"
-
-
 def sent_wamid(ids: Ids, phone: str) -> str:
     """Return a new id for a message from a business to a phone, whose digits are part of it.
 
     Source: facts 1, "Message id", decoded samples.
     """
-    return _wamid(phone, b"\x11\x18\x12", _hex(ids)[-18:])
+    return _wamid(ids, phone, b"\x11\x18\x12", 18)
 
 
 def received_wamid(ids: Ids, phone: str) -> str:
     """Return a new id for a message from a phone to a business. Source: facts 1, "Message id"."""
-    return _wamid(phone, b"\x12\x18\x14", _hex(ids)[-20:])
+    return _wamid(ids, phone, b"\x12\x18\x14", 20)
 
 
-def _hex(ids: Ids) -> str:
-    return ids.new().replace("-", "").upper()
-
-
-def _wamid(phone: str, kind: bytes, chance: str) -> str:
-    digits = phone.encode()
-    raw = b"".join((_WAMID_HEAD, bytes([len(digits)]), digits, _WAMID_MIDDLE, kind, chance.encode(), b"\0"))
+def _wamid(ids: Ids, phone: str, kind: bytes, chance_chars: int) -> str:
+    digits, chance = phone.encode(), ids.new().replace("-", "").upper()[-chance_chars:].encode()
+    raw = b"".join((b"\x1c\x18", bytes([len(digits)]), digits, b"\x15\x02\x00", kind, chance, b"\0"))
     return "wamid." + base64.b64encode(raw).decode()

@@ -1,13 +1,12 @@
 """The statuses of a message: which it will have, when, and the JSON text of each."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import webhook_error
-from waypost.simulator.messages.conditions import FailureFacts, find_failure_code
-from waypost.simulator.messages.direct_send import DirectSend
 from waypost.simulator.outbox import failed_status_phone, status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import is_phone_number
@@ -16,7 +15,6 @@ from waypost.simulator.phones.scripts import ScriptPlan
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
-from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
 
 SENT_ONLY_TYPES: Final = frozenset({"reaction"})
 """Types of message of which businesses learn neither delivery nor reading.
@@ -48,34 +46,59 @@ FAILURE_TEXTS: Final = {  # Source: facts 5.2, the codes that come later in a st
 # fmt: on
 
 
-@dataclass(frozen=True)
-class StatusContext:
-    """A message and the facts that its statuses depend on.
+class FailureFacts(NamedTuple):
+    """The facts that decide whether a message fails on its phone."""
+
+    category: str  # of the template, in capitals; empty for a session message
+    is_reachable: bool  # a number that a country may have, and no business
+    is_in_window: bool  # it wrote in the last 24 hours
+    wants_marketing: bool  # its owner accepts the business's marketing
+
+
+# fmt: off
+_FAILURES: Final[tuple[tuple[str, int, Callable[[FailureFacts], bool]], ...]] = (
+    # Source: facts 5.2, the codes of mode A. The first row that applies decides; one without condition is for all phones.
+    # condition            code    which messages
+    ("",                   131026, lambda facts: not facts.is_reachable),
+    ("not_on_whatsapp",    131026, lambda _: True),
+    ("old_client",         131026, lambda _: True),
+    ("terms_not_accepted", 131026, lambda _: True),
+    ("",                   131047, lambda facts: not facts.category and not facts.is_in_window),
+    ("",                   131050, lambda facts: facts.category == "MARKETING" and not facts.wants_marketing),
+    ("in_experiment",      130472, lambda facts: facts.category == "MARKETING" and not facts.is_in_window),
+    ("marketing_limit",    131049, lambda facts: facts.category == "MARKETING"),
+)
+# fmt: on
+PHONE_CONDITIONS: Final = tuple(condition for condition, _, _ in _FAILURES if condition)
+"""Every condition that a phone may have."""
+
+
+def plan_updates(
+    state: SimulatorServices,
+    waba_id: str,
+    message: SimulatedMessage,
+    phone: SimulatedPhone,
+    category: str,
+    delivery_plan: DeliveryPlan,
+    *,
+    is_in_window: bool,
+    template_id: str = "",
+) -> list[Update]:
+    """Return every status that a message to a phone will have by its delivery plan; none if no app is subscribed.
 
     Args:
-        phone: the recipient.
-        template_id: of the template generated for a Direct Send message; empty: not such a message.
-    """
-
-    message: SimulatedMessage
-    waba_id: str
-    phone: SimulatedPhone
-    category: str
-    is_in_window: bool
-    template_id: str = ""
-
-
-def plan_updates(state: SimulatorServices, context: StatusContext, delivery_plan: DeliveryPlan) -> list[Update]:
-    """Return every status that the message will have by its delivery plan.
+        category: of its price.
+        template_id: of the template generated for a Direct Send message, whose statuses name it.
 
     Source: facts 7.3, 7.5: prices are on `sent` and on the first of `delivered` and `read`; errors are on `failed`,
-    the only status without a user id. A reaction has no status after `sent`. A Direct Send message's statuses name its
-    template.
+    the only status without a user id. A reaction has no status after `sent`.
     """
-    settings, message, phone = state.settings.value, context.message, context.phone
+    settings = state.settings.value
+    if not state.outbox.has_subscribers(waba_id):
+        return []
 
     def status(kind: str, due_ms: int, rest: str) -> Update:
-        return Update(context.waba_id, due_ms, kind, message.phone_number_id, message.wamid, rest)
+        return Update(waba_id, due_ms, kind, message.phone_number_id, message.wamid, rest)
 
     def status_text(phone: SimulatedPhone, members: dict[str, Any]) -> str:
         contact = phone if settings.statuses_contacts else None
@@ -84,11 +107,17 @@ def plan_updates(state: SimulatorServices, context: StatusContext, delivery_plan
     if delivery_plan.failed_ms is not None:
         errors = failure_errors(delivery_plan.failed_code or 0)
         return [status("failed", delivery_plan.failed_ms, status_text(failed_status_phone(phone), errors))]
-    template = {"template_id": context.template_id} if context.template_id else {}
-    is_free = context.category == "service" or (context.category == "utility" and context.is_in_window)
-    pricing = template | pricing_member(context.category, is_free=is_free)
-    if settings.statuses_version == "v23":
-        pricing |= _conversation(context)
+    template = {"template_id": template_id} if template_id else {}
+    pricing = template | pricing_member(
+        category, is_free=category == "service" or (category == "utility" and is_in_window)
+    )
+    if settings.statuses_version == "v23":  # Source: facts 7.3, v23 and older: a conversation for each pair and day
+        day = message.at_ms // 1000 // _DAY_S
+        pricing["conversation"] = {
+            "id": f"{int(message.phone_number_id):x}{int(phone.phone):x}{day:x}".rjust(32, "0"),
+            "expiration_timestamp": str((day + 1) * _DAY_S),
+            "origin": {"type": category},
+        }
     priced = status_text(phone, pricing)
     updates = [status("sent", message.at_ms, priced)]
     if message.type in SENT_ONLY_TYPES:
@@ -98,37 +127,15 @@ def plan_updates(state: SimulatorServices, context: StatusContext, delivery_plan
     if delivery_plan.delivered_ms is not None and not skips_delivered:
         updates.append(status("delivered", delivery_plan.delivered_ms, priced))
     if delivery_plan.read_ms is not None and is_read:
-        updates.append(
-            status("read", delivery_plan.read_ms, priced if skips_delivered else status_text(phone, template))
-        )
+        rest = priced if skips_delivered else status_text(phone, template)
+        updates.append(status("read", delivery_plan.read_ms, rest))
     return updates
-
-
-def state_at(message: DeliveryPlan, now_ms: int) -> str:
-    """Return the state of a message at a time: `sent`, `delivered`, `read` or `failed`."""
-    for name, at_ms in (
-        ("failed", message.failed_ms), ("read", message.read_ms), ("delivered", message.delivered_ms),
-    ):  # fmt: skip
-        if at_ms is not None and at_ms <= now_ms:
-            return name
-    return "sent"
 
 
 def pricing_member(category: str, *, is_free: bool) -> dict[str, Any]:
     """Return the `pricing` of a status. Source: facts 7.3."""
     price_type = "free_customer_service" if is_free else "regular"
     return {"pricing": {"billable": not is_free, "pricing_model": "PMP", "type": price_type, "category": category}}
-
-
-def _conversation(context: StatusContext) -> dict[str, Any]:
-    """Return the `conversation` member: one for each pair and day. Source: facts 7.3, v23 and older."""
-    day = context.message.at_ms // 1000 // _DAY_S
-    conversation = {
-        "id": f"{int(context.message.phone_number_id):x}{int(context.phone.phone):x}{day:x}".rjust(32, "0"),
-        "expiration_timestamp": str((day + 1) * _DAY_S),
-        "origin": {"type": context.category},
-    }
-    return {"conversation": conversation}
 
 
 def failure_errors(code: int) -> dict[str, Any]:
@@ -138,58 +145,52 @@ def failure_errors(code: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DeliveryDecision:
-    """The decision about the delivery of one message.
+    """The decision about the delivery of one message."""
 
-    Args:
-        delivery_plan: the planned times; without any time the message stays `sent`.
-        waits_until_ms: until when it waits for its phone; None: it does not wait.
-        read_after_ms: for a waiting message: delay from delivery to reading.
-        script_plan: the plan of the phone's script.
-    """
-
-    delivery_plan: DeliveryPlan
-    waits_until_ms: int | None
-    read_after_ms: int | None
+    delivery_plan: DeliveryPlan  # the planned times; without any time the message stays `sent`
     script_plan: ScriptPlan
+    waits_until_ms: int | None = None  # None: it does not wait for its phone
+    read_after_ms: int | None = None  # for a waiting message: delay from delivery to reading
 
 
 def decide_delivery(
     state: SimulatorServices,
     number: Number,
     phone: SimulatedPhone,
-    template: SimulatedTemplate | None,
     rendered: RenderedMessage,
     *,
+    category: str,
+    lives_ms: int,
     wamid: str,
     now_ms: int,
     is_in_window: bool,
-    direct: DirectSend = DirectSend(),  # noqa: B008  a frozen value
-    fail_code: int | None = None,
+    fail_code: int | None,
 ) -> DeliveryDecision:
     """Decide about the delivery of a message that is being accepted.
+
+    A phone whose owner has blocked the number gets nothing, and the business gets no further status: the
+    message stays `sent`. The same applies to a message whose lifetime ends before it arrives.
 
     Args:
         phone: in its current state.
         rendered: the message as the phone will show it.
-        is_in_window: whether the phone wrote in the last 24 hours.
-        direct: the category and lifetime that replace a template's, if any.
+        category: of its template, in capitals; empty for a session message.
+        lives_ms: how long it may wait for its phone.
         fail_code: the code with which the message fails whatever the phone; None: no such failure.
 
-    A phone whose owner has blocked the number gets nothing, and the business gets no further status: the message stays
-    `sent`. The same applies to a message whose lifetime ends before it arrives. Source: facts 5.2, 7.3.
+    Source: facts 5.2, 7.3.
     """
     deliver_after_ms, read_after_ms = state.phones.delivery_delays_ms(phone)
-    lives_ms = lifetime_ms(template) if direct.lifetime_ms is None else direct.lifetime_ms
-    arrives_ms = now_ms + deliver_after_ms
-    situation = FailureFacts(
-        condition=phone.condition,
-        category=direct.category.upper() if template is None else template.category,
-        is_number=is_phone_number(phone.phone),
-        is_business=phone.phone in state.accounts.numbers_by_digits,
-        is_in_window=is_in_window,
-        wants_marketing=number.phone_number_id not in phone.stopped_marketing_of,
-    )
-    code = fail_code if fail_code is not None else find_failure_code(situation)
+    arrives_ms, code = now_ms + deliver_after_ms, fail_code
+    if code is None:
+        facts = FailureFacts(
+            category=category,
+            is_reachable=is_phone_number(phone.phone) and phone.phone not in state.accounts.numbers_by_digits,
+            is_in_window=is_in_window,
+            wants_marketing=number.phone_number_id not in phone.stopped_marketing_of,
+        )
+        rules = (code for condition, code, fails in _FAILURES if condition in ("", phone.condition) and fails(facts))
+        code = next(rules, None)
     is_dropped = deliver_after_ms > lives_ms or number.phone_number_id in phone.has_blocked
     plan = state.scripts.plan_message(
         phone.phone,
@@ -200,15 +201,14 @@ def decide_delivery(
         is_delivered=code is None and not is_dropped,
     )
     if code is not None:
-        failed = DeliveryPlan(failed_ms=arrives_ms, failed_code=code)
-        return DeliveryDecision(failed, None, None, plan)
+        return DeliveryDecision(DeliveryPlan(failed_ms=arrives_ms, failed_code=code), plan)
     if is_dropped:
-        return DeliveryDecision(DeliveryPlan(), None, None, plan)
+        return DeliveryDecision(DeliveryPlan(), plan)
     if phone.has_chat_open:
         read_after_ms = 0
     elif plan.decides_reading:
         read_after_ms = plan.read_after_ms
     if phone.is_offline:
-        return DeliveryDecision(DeliveryPlan(), now_ms + lives_ms, read_after_ms, plan)
+        return DeliveryDecision(DeliveryPlan(), plan, now_ms + lives_ms, read_after_ms)
     read_ms = None if read_after_ms is None else arrives_ms + read_after_ms
-    return DeliveryDecision(DeliveryPlan(delivered_ms=arrives_ms, read_ms=read_ms), None, None, plan)
+    return DeliveryDecision(DeliveryPlan(delivered_ms=arrives_ms, read_ms=read_ms), plan)

@@ -5,37 +5,48 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
+from waypost.base.json_values import integer_or_none, object_of, object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import message_error
-from waypost.simulator.templates.plans import ButtonPlan
-from waypost.simulator.templates.text_variables import TextPlan
+from waypost.simulator.templates.text_variables import plan_text
 
 _BAD_TEXT: Final = re.compile(r"[\r\n\t]| {5}")
 _CURRENCY_CODE: Final = re.compile(r"[A-Z]{3}")
 
 
-def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named: bool) -> str:
-    """Return a text filled with its parameters.
+def fill_text(component: str, text: str, parameters: list[Any], *, is_named: bool) -> str:
+    """Return a template's text filled with its parameters.
 
-    Raises GraphApiError: 132000 for their number, 132018 for a text with forbidden characters, 131008 and 132012 for a
-    parameter that is not a text. Source: facts 4.2, 5.2.
+    Raises:
+        GraphApiError: 132000 for their number, 132018 for a text with forbidden characters, 131008
+            and 132012 for a parameter that is not a text.
+
+    Source: facts 4.2, 5.2.
     """
+    plan = plan_text(text)
     check_count(component, len(parameters), len(plan.names))
-    if not plan.names:
-        return plan.fill({})
     values: dict[str, str] = {}
     for name, raw_parameter in zip(plan.names, parameters, strict=True):
         parameter = object_or_none(raw_parameter)
         if parameter is None:
             raise message_error(131009, f"{component}: a parameter must be an object")
-        values[_read_name(component, plan, parameter) if is_named else name] = _read_value(component, parameter)
+        if is_named:
+            name = text_or_none(parameter.get("parameter_name"))
+            if name is None or name not in plan.names:
+                raise message_error(132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}")
+        values[name] = _read_value(component, parameter)
     if len(values) != len(plan.names):
         raise message_error(132000, f"{component}: a parameter_name is given twice")
     return plan.fill(values)
 
 
 def check_count(component: str, count: int, expected: int) -> None:
-    """Check the number of a component's parameters. Raises GraphApiError: 132000. Source: facts 5.2."""
+    """Check the number of a component's parameters.
+
+    Raises:
+        GraphApiError: 132000.
+
+    Source: facts 5.2.
+    """
     if count != expected:
         raise message_error(
             132000,
@@ -45,18 +56,17 @@ def check_count(component: str, count: int, expected: int) -> None:
 
 
 def check_text(component: str, text: str) -> None:
-    """Check the text of a parameter. Raises GraphApiError: 132018. Source: facts 4.2."""
+    """Check the text of a parameter.
+
+    Raises:
+        GraphApiError: 132018.
+
+    Source: facts 4.2.
+    """
     if not text:
         raise message_error(132018, f"{component}: Param text cannot be empty")
     if _BAD_TEXT.search(text):
         raise message_error(132018, "Param text cannot have new-line/tab characters or more than 4 consecutive spaces")
-
-
-def _read_name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
-    name = text_or_none(parameter.get("parameter_name"))
-    if name is None or name not in plan.names:
-        raise message_error(132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}")
-    return name
 
 
 def _read_value(component: str, parameter: Mapping[str, Any]) -> str:
@@ -97,37 +107,39 @@ _MAX_PRODUCTS: Final = 30  # Source: facts 2.3, "MPM at send"
 _MAX_SECTION_TITLE_CHARS: Final = 24  # Source: facts 2.3, "MPM at send"
 
 Parameter = dict[str, Any]
+Button = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class ButtonSendKind:
-    """One row.
+    """One row."""
 
-    Args:
-        name: of the kind, in the operator's error texts.
-        sub_type: of the kind, in a request.
-        needs_parameter: whether a request must have a parameter for this button.
-        render: returns the members of the rendered button besides type and label; the parameter is empty
-            if the request has none.
+    name: str  # of the kind, in the operator's error texts
+    sub_type: str  # of the kind, in a request
+    needs_parameter: bool | None  # None: if its URL has a variable
+    render: Callable[[str, Button, Parameter], dict[str, Any]]  # members besides type and label; {} is no parameter
+
+
+def render_button(card_prefix: str, index: int, button: Button, component: dict[str, Any] | None) -> dict[str, Any]:
+    """Return one button of a template as the phone shows it: `index`, `type`, `text`, and its action.
+
+    A one-time code button has the type `OTP`, although it is read back as a URL.
+
+    Raises:
+        GraphApiError: 131008 for a missing parameter, 132018 for another type, 131009 and 132000 for
+            a wrong parameter.
+
+    Source: facts 4.2, 5.2.
     """
-
-    name: str
-    sub_type: str
-    needs_parameter: Callable[[ButtonPlan], bool]
-    render: Callable[[str, ButtonPlan, Parameter], dict[str, Any]]
-
-
-def render_button(card_prefix: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
-    """Return one button as the phone shows it: `index`, `type`, `text`, and its action.
-
-    Raises GraphApiError: 131008 for a missing parameter, 132018 for another type, 131009 and 132000 for a wrong
-    parameter. Source: facts 4.2, 5.2.
-    """
-    kind = BUTTON_SEND_KINDS[plan.type]
+    button_type = "OTP" if "otp_type" in button else str(button["type"])
+    kind = BUTTON_SEND_KINDS[button_type]
     error_prefix = f"{card_prefix}buttons: Button at index {index}"
     parameter: Parameter = {}
     if component is None:
-        if kind.needs_parameter(plan):
+        is_needed = (
+            bool(plan_text(_text_of(button, "url")).names) if kind.needs_parameter is None else kind.needs_parameter
+        )
+        if is_needed:
             raise message_error(131008, f"{error_prefix} of type {kind.name} requires a parameter")
     else:
         if str(component.get("sub_type", "")).lower() != kind.sub_type:
@@ -136,65 +148,65 @@ def render_button(card_prefix: str, index: int, plan: ButtonPlan, component: dic
         if len(parameters) > 1:
             check_count("buttons", len(parameters), 1)
         parameter = next(iter(parameters), Parameter())
-    rendered: dict[str, Any] = {"index": index, "type": plan.type, "text": plan.text}
-    return rendered | kind.render(error_prefix, plan, parameter)
+    label = _text_of(button, "text") or ("Copy offer code" if button_type == "COPY_CODE" else "")
+    return {"index": index, "type": button_type, "text": label} | kind.render(error_prefix, button, parameter)
 
 
-def _require_parameter_text(error_prefix: str, plan: ButtonPlan, parameter: Parameter, member: str) -> str:
+def _text_of(button: Button, member: str) -> str:
+    return text_or_none(button.get(member)) or ""
+
+
+def _require_parameter_text(error_prefix: str, kind: str, parameter: Parameter, member: str) -> str:
     text = text_or_none(parameter.get(member))
     if not text:
-        name = BUTTON_SEND_KINDS[plan.type].name
-        raise message_error(131008, f"{error_prefix} of type {name} requires a parameter")
+        raise message_error(131008, f"{error_prefix} of type {kind} requires a parameter")
     return text
 
 
-def _action(parameter: Parameter) -> dict[str, Any]:
-    return object_or_none(parameter.get("action")) or {}
-
-
-def _quick_reply(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
+def _quick_reply(error_prefix: str, button: Button, parameter: Parameter) -> dict[str, Any]:
     """Return the payload of the request, or the label if it has none. Source: facts 4.2."""
     if not parameter:
-        return {"payload": plan.text}
-    payload = _require_parameter_text(error_prefix, plan, parameter, "payload")
+        return {"payload": _text_of(button, "text")}
+    payload = _require_parameter_text(error_prefix, "QuickReply", parameter, "payload")
     if len(payload) > _MAX_PAYLOAD_CHARS:
         raise message_error(131009, f"{error_prefix}: the payload has at most {_MAX_PAYLOAD_CHARS} characters")
     return {"payload": payload}
 
 
-def _url(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    if not plan.url.names:
+def _url(error_prefix: str, button: Button, parameter: Parameter) -> dict[str, Any]:
+    url = plan_text(_text_of(button, "url"))
+    if not url.names:
         if parameter:
             check_count("buttons", 1, 0)
-        return {"url": plan.url.fill({})}
-    text = _require_parameter_text(error_prefix, plan, parameter, "text")
+        return {"url": url.fill({})}
+    text = _require_parameter_text(error_prefix, "Url", parameter, "text")
     check_text("buttons", text)
-    return {"url": plan.url.fill({plan.url.names[0]: text})}
+    return {"url": url.fill({url.names[0]: text})}
 
 
-def _phone_number(_error_prefix: str, plan: ButtonPlan, _parameter: Parameter) -> dict[str, Any]:
-    return {"phone_number": plan.submitted_text("phone_number")}
-
-
-def _copy_code(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    code = _require_parameter_text(error_prefix, plan, parameter, "coupon_code")
+def _copy_code(error_prefix: str, _button: Button, parameter: Parameter) -> dict[str, Any]:
+    code = _require_parameter_text(error_prefix, "CopyCode", parameter, "coupon_code")
     check_text("buttons", code)
     if len(code) > _MAX_COUPON_CHARS:
         raise message_error(131009, f"{error_prefix}: the coupon_code has at most {_MAX_COUPON_CHARS} characters")
     return {"code": code}
 
 
-def _one_time_code(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    code = _require_parameter_text(error_prefix, plan, parameter, "text")
+def _one_time_code(error_prefix: str, button: Button, parameter: Parameter) -> dict[str, Any]:
+    code = _require_parameter_text(error_prefix, "Url", parameter, "text")
     check_code(error_prefix, code)
-    rendered = {"otp_type": plan.submitted_text("otp_type"), "code": code}
-    if plan.submitted_text("autofill_text"):
-        rendered["autofill_text"] = plan.submitted_text("autofill_text")
-    return rendered
+    autofill = _text_of(button, "autofill_text")
+    return {"otp_type": _text_of(button, "otp_type"), "code": code, **({"autofill_text": autofill} if autofill else {})}
 
 
 def check_code(error_prefix: str, code: str) -> None:
-    """Check a one-time code. Raises GraphApiError: 132018. Source: facts 2.3, "OTP code at send"."""
+    """Check a one-time code.
+
+    Raises:
+        GraphApiError: 132018.
+
+    Source: facts 2.3, "OTP code at send".
+    """
     check_text(error_prefix, code)
     if len(code) > _MAX_CODE_CHARS:
         raise message_error(132018, f"{error_prefix}: a code has at most {_MAX_CODE_CHARS} characters")
@@ -202,35 +214,38 @@ def check_code(error_prefix: str, code: str) -> None:
         raise message_error(132018, f"{error_prefix}: a code holds no address and no emoji")
 
 
-def _flow(_error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    action = _action(parameter)
-    rendered: dict[str, Any] = {
-        "flow_id": str(plan.submitted.get("flow_id") or ""),
-        "flow_token": text_or_none(action.get("flow_token")) or "unused",
-        "flow_action": plan.submitted_text("flow_action").lower() or "navigate",
-    }
+def _flow(_error_prefix: str, button: Button, parameter: Parameter) -> dict[str, Any]:
+    action = object_of(parameter.get("action"))
     optional_members = {
-        "flow_name": plan.submitted_text("flow_name"),
-        "screen": plan.submitted_text("navigate_screen"),
+        "flow_name": _text_of(button, "flow_name"),
+        "screen": _text_of(button, "navigate_screen"),
         "flow_action_data": object_or_none(action.get("flow_action_data")),
     }
-    return rendered | {name: value for name, value in optional_members.items() if value}
+    return {
+        "flow_id": str(button.get("flow_id") or ""),
+        "flow_token": text_or_none(action.get("flow_token")) or "unused",
+        "flow_action": _text_of(button, "flow_action").lower() or "navigate",
+        **{name: value for name, value in optional_members.items() if value},
+    }
 
 
-def _catalog(_error_prefix: str, _plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    thumbnail = text_or_none(_action(parameter).get("thumbnail_product_retailer_id"))
+def _catalog(_error_prefix: str, _button: Button, parameter: Parameter) -> dict[str, Any]:
+    thumbnail = text_or_none(object_of(parameter.get("action")).get("thumbnail_product_retailer_id"))
     return {"thumbnail_product_retailer_id": thumbnail} if thumbnail else {}
 
 
-def _products(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
-    sections = objects_in(_action(parameter).get("sections"))
-    return _catalog(error_prefix, plan, parameter) | {"sections": check_sections(error_prefix, sections)}
+def _products(error_prefix: str, button: Button, parameter: Parameter) -> dict[str, Any]:
+    sections = check_sections(error_prefix, objects_in(object_of(parameter.get("action")).get("sections")))
+    return _catalog(error_prefix, button, parameter) | {"sections": sections}
 
 
 def check_sections(error_prefix: str, sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Check sections of products: at most 10, with at most 30 products in all.
 
-    Raises GraphApiError: 131008 or 131009. Source: facts 2.3, "MPM at send".
+    Raises:
+        GraphApiError: 131008 or 131009.
+
+    Source: facts 2.3, "MPM at send".
     """
     if not sections:
         raise message_error(131008, f"{error_prefix} requires sections with products")
@@ -252,35 +267,24 @@ def check_sections(error_prefix: str, sections: list[dict[str, Any]]) -> list[di
     return sections
 
 
-def _no_members(_error_prefix: str, _plan: ButtonPlan, _parameter: Parameter) -> dict[str, Any]:
+def _no_members(_error_prefix: str, _button: Button, _parameter: Parameter) -> dict[str, Any]:
     return {}
-
-
-def _always(_plan: ButtonPlan) -> bool:
-    return True
-
-
-def _never(_plan: ButtonPlan) -> bool:
-    return False
-
-
-def _has_variable(plan: ButtonPlan) -> bool:
-    return bool(plan.url.names)
 
 
 # fmt: off
 BUTTON_SEND_KINDS: Final = {  # Source: facts 4.2
-    #                                 name                  sub_type                 needed         render
-    "QUICK_REPLY":          ButtonSendKind("QuickReply",         "quick_reply",          _never,        _quick_reply),
-    "URL":                  ButtonSendKind("Url",                "url",                  _has_variable, _url),
-    "PHONE_NUMBER":         ButtonSendKind("PhoneNumber",        "phone_number",         _never,        _phone_number),
-    "COPY_CODE":            ButtonSendKind("CopyCode",           "copy_code",            _always,       _copy_code),
-    "OTP":                  ButtonSendKind("Url",                "url",                  _always,       _one_time_code),
-    "FLOW":                 ButtonSendKind("Flow",               "flow",                 _never,        _flow),
-    "CATALOG":              ButtonSendKind("Catalog",            "catalog",              _never,        _catalog),
-    "MPM":                  ButtonSendKind("Mpm",                "mpm",                  _always,       _products),
-    "SPM":                  ButtonSendKind("Spm",                "spm",                  _never,        _no_members),
-    "VOICE_CALL":           ButtonSendKind("VoiceCall",          "voice_call",           _never,        _no_members),
-    "REQUEST_CONTACT_INFO": ButtonSendKind("RequestContactInfo", "request_contact_info", _never,        _no_members),
+    #                                      name                  sub_type                needed  render
+    "QUICK_REPLY":          ButtonSendKind("QuickReply",         "quick_reply",          False,  _quick_reply),
+    "URL":                  ButtonSendKind("Url",                "url",                  None,   _url),
+    "PHONE_NUMBER":         ButtonSendKind("PhoneNumber",        "phone_number",         False,
+                                lambda _prefix, button, _parameter: {"phone_number": _text_of(button, "phone_number")}),
+    "COPY_CODE":            ButtonSendKind("CopyCode",           "copy_code",            True,   _copy_code),
+    "OTP":                  ButtonSendKind("Url",                "url",                  True,   _one_time_code),
+    "FLOW":                 ButtonSendKind("Flow",               "flow",                 False,  _flow),
+    "CATALOG":              ButtonSendKind("Catalog",            "catalog",              False,  _catalog),
+    "MPM":                  ButtonSendKind("Mpm",                "mpm",                  True,   _products),
+    "SPM":                  ButtonSendKind("Spm",                "spm",                  False,  _no_members),
+    "VOICE_CALL":           ButtonSendKind("VoiceCall",          "voice_call",           False,  _no_members),
+    "REQUEST_CONTACT_INFO": ButtonSendKind("RequestContactInfo", "request_contact_info", False,  _no_members),
 }
 # fmt: on

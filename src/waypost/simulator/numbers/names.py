@@ -4,7 +4,7 @@ Source: the operator's pages "Display names", "Official business accounts" and "
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Struct
@@ -68,113 +68,87 @@ class OfficialAccountParameters(Struct, frozen=True, omit_defaults=True):
     supporting_links: Annotated[Any, _check_links] = UNSET
 
 
-async def change_names(state: SimulatorState, number: Number, **members: Any) -> None:
-    """Change what was requested for a number, and what the operator decided."""
-    record = state.records.get(number.phone_number_id, NAMES)
-    await state.records.save(number.phone_number_id, NAMES, {**record, **members})
-
-
-async def decide_display_name(state: SimulatorState, number: Number, *, is_approved: bool) -> str:
+def decide_display_name(transaction: Transaction, number: Number, *, is_approved: bool) -> str:
     """Approve the requested display name, which then replaces the current one, or decline it; return it."""
     number_id = number.phone_number_id
-
-    def write(transaction: Transaction) -> str:
-        record = transaction.record(number_id, NAMES)
-        name = str(record.get("requested_name", number.name))
-        if is_approved:
-            transaction.save(NUMBERS, replace(number, name=name), number_id)
-            status = transaction.record(number_id, NUMBER_STATUS)
-            transaction.save_record(number_id, NUMBER_STATUS, {**status, "name_status": "APPROVED"})
-        decision = {"requested_name": name, "requested_status": "APPROVED" if is_approved else "DECLINED"}
-        transaction.save_record(number_id, NAMES, {**record, **decision})
-        return name
-
-    return await state.transact(write)
+    name = str(transaction.record(number_id, NAMES).get("requested_name", number.name))
+    if is_approved:
+        transaction.save(NUMBERS, replace(number, name=name), number_id)
+        transaction.change_record(number_id, NUMBER_STATUS, name_status="APPROVED")
+    status = "APPROVED" if is_approved else "DECLINED"
+    transaction.change_record(number_id, NAMES, requested_name=name, requested_status=status)
+    return name
 
 
 @operation("numbers.official_business_account", "POST", Number, "official_business_account")
-async def request_official_account(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def request_official_account(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Put a number up for review as an official business account; the response says that it was submitted."""
     request = asdict(read_parameters(OfficialAccountParameters, call.fields))
-    if state.records.get(number.phone_number_id, NAMES).get("oba_status") in ("PENDING", "IN_PROGRESS", "APPROVED"):
+    status = transaction.record(number.phone_number_id, NAMES).get("oba_status")
+    if status in ("PENDING", "IN_PROGRESS", "APPROVED"):
         raise bad_parameter("The business phone number has been requested or approved as an official account.")
     given = {name: value for name, value in request.items() if value is not UNSET}
-    await change_names(state, number, oba_status="PENDING", oba_request=given)
+    transaction.change_record(number.phone_number_id, NAMES, oba_status="PENDING", oba_request=given)
     return GRAPH_SUCCESS
 
 
-@operation("username.read", "GET", Number, "username")
-async def show_username(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+def show_username(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the number's username and its status; nothing if it has none."""
     record = state.records.get(number.phone_number_id, NAMES)
     return {"username": record["username"], "status": record["username_status"]} if "username" in record else {}
 
 
 @operation("username.change", "POST", Number, "username")
-async def change_username(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def change_username(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Reserve a username for a number, or take it from another number of the business.
 
-    Raises GraphApiError: it breaks a rule; 147005, another number of the account has it; or it is not available.
+    Raises:
+        GraphApiError: it breaks a rule; 147005, another number of the account has it; or it is not available.
     """
     action, username = call.fields.get("transfer_action", "none"), call.fields.get("username")
     if action not in _TRANSFER_ACTIONS:
         raise bad_parameter(f"Param transfer_action must be one of {', '.join(_TRANSFER_ACTIONS)}.")
     if not isinstance(username, str) or not _is_username(username):
         raise bad_parameter(f"Param username must have {_RULES}.")
-
-    def write(transaction: Transaction) -> None:
-        holder = next(
-            (holder for holder, name in _usernames(state, transaction.record) if name.lower() == username.lower()),
-            number,
-        )
-        if holder.waba_id != number.waba_id:
-            raise bad_parameter("The username is not available.")
-        if holder.phone_number_id != number.phone_number_id:
-            if action != "force_transfer":
-                raise coded_error(_IN_USE, "The username is in use by another phone number of the business.")
-            _drop_username(transaction, holder)
-        record = transaction.record(number.phone_number_id, NAMES)
-        names = {**record, "username": username, "username_status": "reserved"}
-        transaction.save_record(number.phone_number_id, NAMES, names)
-
-    await state.transact(write)
+    holder = _usernames(transaction.state, transaction.record).get(username.lower(), number)
+    if holder.waba_id != number.waba_id:
+        raise bad_parameter("The username is not available.")
+    if holder.phone_number_id != number.phone_number_id:
+        if action != "force_transfer":
+            raise coded_error(_IN_USE, "The username is in use by another phone number of the business.")
+        delete_username(transaction, call, holder)
+    transaction.change_record(number.phone_number_id, NAMES, username=username, username_status="reserved")
     return {"status": "reserved"}
 
 
 @operation("username.delete", "DELETE", Number, "username")
-async def delete_username(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+def delete_username(transaction: Transaction, _call: Call, number: Number) -> dict[str, Any]:
     """Delete the number's username; it may be used again."""
-    await state.transact(lambda transaction: _drop_username(transaction, number))
+    record = transaction.record(number.phone_number_id, NAMES)
+    kept = {name: value for name, value in record.items() if not name.startswith("username")}
+    transaction.save_record(number.phone_number_id, NAMES, kept)
     return GRAPH_SUCCESS
 
 
-@operation("username.suggestions", "GET", Number, "username_suggestions")
-async def list_username_suggestions(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+def suggest_usernames(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return usernames made of the number's name that nobody has."""
     words = re.findall(r"[a-z0-9]+", number.name.lower())
     joined = ("".join(words), "_".join(words), ".".join(words), "_".join([*words, "official"]))
-    used = {name.lower() for _, name in _usernames(state, state.records.get)}
+    used = _usernames(state, state.records.get)
     free = [name for name in dict.fromkeys(joined) if _is_username(name) and name not in used]
     return {"data": [{"username_suggestions": free}]}
 
 
-def _usernames(
-    state: SimulatorState, read_record: Callable[[str, str], dict[str, Any]]
-) -> Iterator[tuple[Number, str]]:
-    for number in list(state.accounts.numbers.values()):
-        name = read_record(number.phone_number_id, NAMES).get("username")
-        if name:
-            yield number, name
-
-
-def _drop_username(transaction: Transaction, number: Number) -> None:
-    record = transaction.record(number.phone_number_id, NAMES)
-    kept = {name: value for name, value in record.items() if not name.startswith("username")}
-    transaction.save_record(number.phone_number_id, NAMES, kept)
+def _usernames(state: SimulatorState, read_record: Callable[[str, str], dict[str, Any]]) -> dict[str, Number]:
+    """Return the numbers that have a username, by it in lower case."""
+    names = [
+        (read_record(number.phone_number_id, NAMES).get("username"), number)
+        for number in list(state.accounts.numbers.values())
+    ]
+    return {name.lower(): number for name, number in names if name}
 
 
 def _is_username(name: str) -> bool:
-    """True if a name keeps the rules."""
     lower = name.lower()
     return (
         _MIN_USERNAME_CHARS <= len(name) <= _MAX_USERNAME_CHARS

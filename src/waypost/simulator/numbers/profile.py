@@ -16,7 +16,7 @@ from waypost.simulator.media.uploads import find_by_handle
 from waypost.simulator.nodes import requested_fields, unknown_field
 from waypost.simulator.parameters import ParameterCheck, ProductParameters, given_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
-from waypost.simulator.simulator_state import SimulatorState
+from waypost.simulator.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 
@@ -47,6 +47,12 @@ def _text(min_chars: int, max_chars: int) -> ParameterCheck:
     return check
 
 
+def _vertical(name: str, value: Any) -> Any:
+    if value not in VERTICALS and value != "":
+        raise bad_parameter(f"Param {name} must be one of {{{', '.join(VERTICALS)}}}.")
+    return value
+
+
 def _email(name: str, value: Any) -> Any:
     if not isinstance(value, str) or len(value) > 128 or (value and not _EMAIL.fullmatch(value)):
         raise bad_parameter(f"Param {name} must be an e-mail address of at most 128 characters.")
@@ -55,21 +61,15 @@ def _email(name: str, value: Any) -> Any:
 
 def _websites(name: str, value: Any) -> Any:
     websites = list_or_none(value)
-    if websites is None or len(websites) > 2 or not all(map(_is_website, websites)):
+    if (
+        websites is None
+        or len(websites) > 2
+        or not all(isinstance(site, str) and len(site) <= 256 and re.match(r"https?://\S", site) for site in websites)
+    ):
         raise bad_parameter(
             f"Param {name} must be an array of at most 2 addresses with http:// or https://, 256 characters each."
         )
     return websites
-
-
-def _is_website(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= 256 and bool(re.match(r"https?://\S", value))
-
-
-def _vertical(name: str, value: Any) -> Any:
-    if value not in VERTICALS and value != "":
-        raise bad_parameter(f"Param {name} must be one of {{{', '.join(VERTICALS)}}}.")
-    return value
 
 
 class ProfileParameters(ProductParameters, frozen=True):
@@ -99,15 +99,13 @@ def _prompts(name: str, value: Any) -> list[Any]:
     prompts = list_or_none(_decode_list(value))
     if prompts is not None and len(prompts) > _MAX_PROMPTS:
         raise too_many_elements(name, _MAX_PROMPTS, len(prompts))
-    if prompts is None or not all(map(_is_prompt, prompts)):
+    if prompts is None or not all(
+        isinstance(prompt, str) and 0 < len(prompt) <= _MAX_PROMPT_CHARS for prompt in prompts
+    ):
         raise bad_parameter(
             f"Param {name} must be an array of at most {_MAX_PROMPTS} texts of 1 to {_MAX_PROMPT_CHARS} characters."
         )
     return prompts
-
-
-def _is_prompt(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _MAX_PROMPT_CHARS
 
 
 def _commands(_name: str, value: Any) -> list[dict[str, str]]:
@@ -204,11 +202,10 @@ async def download_picture(state: SimulatorState, call: Call) -> Download:
 
 
 @operation("automation.change", "POST", Number, "conversational_automation")
-async def change_automation(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def change_automation(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's conversational components; absent ones stay unchanged."""
     changes = given_parameters(AutomationParameters, call.fields)
     if not changes:
         raise bad_parameter("One of the parameters enable_welcome_message, prompts, commands is required.")
-    automation = state.records.get(number.phone_number_id, AUTOMATION)
-    await state.records.save(number.phone_number_id, AUTOMATION, {**automation, **changes})
+    transaction.change_record(number.phone_number_id, AUTOMATION, **changes)
     return GRAPH_SUCCESS

@@ -58,66 +58,42 @@ class QrCodeParameters(msgspec.Struct, frozen=True):
 
 
 @operation("qr_codes.create", "POST", Number, "message_qrdls")
-async def save_qr_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def save_qr_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Create a QR code, or with `code` change one; the image is in the response if its format is requested."""
     if "code" in call.fields:
-        return await _change(state, call, number, str(call.fields["code"]))
+        return _change(transaction, call, number, str(call.fields["code"]))
     image_format = call.fields.get("generate_qr_image")
     if image_format is not None:
         image_format = _check_format("generate_qr_image", str(image_format).upper())
     message = read_parameters(QrCodeParameters, call.fields).prefilled_message
-    random_text = base64.b32encode(bytes.fromhex(state.ids.secret())).decode()
+    if len(transaction.values(QR_CODES, number.phone_number_id)) >= _MAX_QR_CODES:
+        raise bad_parameter(f"A phone number has at most {_MAX_QR_CODES} QR codes.")
+    random_text = base64.b32encode(bytes.fromhex(transaction.state.ids.secret())).decode()
     code = random_text[: _CODE_CHARS - 1] + "1"  # the operator's samples end so
-    qr_code = QrCode(code, message, state.clock.now_ms())
-
-    def write(transaction: Transaction) -> None:
-        if len(transaction.values(QR_CODES, number.phone_number_id)) >= _MAX_QR_CODES:
-            raise bad_parameter(f"A phone number has at most {_MAX_QR_CODES} QR codes.")
-        transaction.save(QR_CODES, qr_code, code, number.phone_number_id)
-
-    await state.transact(write)
+    qr_code = QrCode(code, message, transaction.state.clock.now_ms())
+    transaction.save(QR_CODES, qr_code, code, number.phone_number_id)
     return _view(qr_code, image_format)
 
 
 @operation("qr_codes.change", "POST", Number, "message_qrdls/{}")
-async def update_qr_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def update_qr_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Change the QR code that the path names, as public clients do."""
-    return await _change(state, call, number, call.names[0])
-
-
-@operation("qr_codes.list", "GET", Number, "message_qrdls")
-async def list_qr_codes(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
-    """Return a number's QR codes, newest first, or the one of a `code`."""
-    return _list(state, call, number, call.query.get("code"))
-
-
-@operation("qr_codes.read", "GET", Number, "message_qrdls/{}")
-async def show_qr_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
-    """Return a list of one QR code; an empty one if the number has no such code, as the public client expects."""
-    return _list(state, call, number, call.names[0])
+    return _change(transaction, call, number, call.names[0])
 
 
 @operation("qr_codes.delete", "DELETE", Number, "message_qrdls/{}")
-async def delete_qr_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def delete_qr_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Delete a QR code."""
-
-    def write(transaction: Transaction) -> None:
-        _find(transaction, number, call.names[0])
-        transaction.delete(QR_CODES, call.names[0], number.phone_number_id)
-
-    await state.transact(write)
+    _find(transaction, number, call.names[0])
+    transaction.delete(QR_CODES, call.names[0], number.phone_number_id)
     return GRAPH_SUCCESS
 
 
-async def _change(state: SimulatorState, call: Call, number: Number, code: str) -> dict[str, Any]:
+def _change(transaction: Transaction, call: Call, number: Number, code: str) -> dict[str, Any]:
     message = read_parameters(QrCodeParameters, call.fields).prefilled_message
-
-    def write(transaction: Transaction) -> QrCode:
-        changed = replace(_find(transaction, number, code), prefilled_message=message)
-        transaction.save(QR_CODES, changed, code, number.phone_number_id)
-        return changed
-
-    return _view(await state.transact(write))
+    changed = replace(_find(transaction, number, code), prefilled_message=message)
+    transaction.save(QR_CODES, changed, code, number.phone_number_id)
+    return _view(changed)
 
 
 def _find(transaction: Transaction, number: Number, code: str) -> QrCode:
@@ -128,7 +104,8 @@ def _find(transaction: Transaction, number: Number, code: str) -> QrCode:
     return known
 
 
-def _list(state: SimulatorState, call: Call, number: Number, code: str | None) -> dict[str, Any]:
+def list_qr_codes(state: SimulatorState, call: Call, number: Number, code: str | None) -> dict[str, Any]:
+    """Return a number's QR codes, newest first, or that of a code; an empty list if it has none, as clients expect."""
     names, image_format = requested_fields(call), None
     for name in names:
         if image := _IMAGE_FIELD.fullmatch(name):

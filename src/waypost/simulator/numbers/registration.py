@@ -20,7 +20,6 @@ from waypost.simulator.simulator_state import SimulatorState, Transaction
 operation = GraphOperations()
 
 UNREGISTERED: Final = "UNREGISTERED"
-_DELETED: Final = "DELETED"
 _PIN_DIGITS: Final = 6
 _MAX_PIN_GUESSES: Final = 10
 _MAX_REGISTRATIONS: Final = 10  # in 72 hours
@@ -53,15 +52,16 @@ class SyncParameters(ProductParameters, frozen=True):
 async def register_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Register a number for sending; its first PIN becomes its own.
 
-    Raises GraphApiError: 133005, the PIN does not match; 133008, too many PINs were tried; 133006, a requested code was
-    not verified; 133015, the number was deleted; 133016, ten registrations in three days.
+    Raises:
+        GraphApiError: 133005, the PIN does not match; 133008, too many PINs were tried; 133006, a requested code was
+            not verified; 133015, the number was deleted; 133016, ten registrations in three days.
     """
     pin, number_id = read_parameters(RegistrationParameters, call.fields).pin, number.phone_number_id
     count = state.usage_counts.count(REGISTRATIONS, number_id, within_ms=_REGISTRATIONS_WINDOW_MS)
 
     def write(transaction: Transaction) -> GraphApiError | None:
         record, restriction = (transaction.record(number_id, kind) for kind in (REGISTRATION, SENDING_RESTRICTION))
-        if restriction.get("name") == _DELETED:
+        if restriction.get("name") == "DELETED":
             raise message_error(133015, "The number was deleted recently; try again later.")
         if record.get("needs_code"):
             raise message_error(133006, "The number must be verified by its code first.")
@@ -71,10 +71,10 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
         if known and guesses >= _MAX_PIN_GUESSES:
             raise message_error(133008, "Too many PINs were tried; set another PIN.")
         if known and not hmac.compare_digest(known.encode(), pin.encode()):
-            transaction.save_record(number_id, REGISTRATION, {**record, "guesses": guesses + 1})
+            transaction.change_record(number_id, REGISTRATION, guesses=guesses + 1)
             return message_error(133005, "The PIN does not match.")
         transaction.count(REGISTRATIONS, number_id, state.ids.new())
-        transaction.save_record(number_id, REGISTRATION, {**record, "pin": pin, "guesses": 0})
+        transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0)
         if restriction.get("name") == UNREGISTERED:
             transaction.save_record(number_id, SENDING_RESTRICTION, {})
         return None
@@ -85,65 +85,57 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
 
 
 @operation("numbers.deregister", "POST", Number, "deregister")
-async def deregister_number(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+def deregister_number(transaction: Transaction, _call: Call, number: Number) -> dict[str, Any]:
     """Deregister a number: its messages are rejected with 133010.
 
-    A number on the app can be disconnected only there. Source: the operator's page "Registration"; ledger, coexistence;
-    the operator documents no code for it.
+    A number on the app can be disconnected only there.
+
+    Source: the operator's page "Registration"; ledger, coexistence; the operator documents no code for it.
     """
     if number.is_on_business_app:
         raise bad_parameter("The phone number is on the WhatsApp Business app; disconnect it there.")
-    await state.records.save(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
+    transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
     return GRAPH_SUCCESS
 
 
 @operation("numbers.smb_app_data", "POST", Number, "smb_app_data")
-async def request_sync(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def request_sync(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Accept a request for the contacts or the messages of the app on a phone: each once, within a day.
 
-    The day begins with the first request, because a simulated number is not onboarded from a phone. Source: ledger 1.3,
-    `coex/sync`; the operator documents no code for it.
+    The day begins with the first request, because a simulated number is not onboarded from a phone.
+
+    Source: ledger 1.3, `coex/sync`; the operator documents no code for it.
     """
     sync_type = read_parameters(SyncParameters, call.fields).sync_type
     if not number.is_on_business_app:
         raise bad_parameter("The phone number is not on the WhatsApp Business app; it has no data to synchronize.")
-    now_ms = state.clock.now_ms()
-
-    def write(transaction: Transaction) -> None:
-        record = transaction.record(number.phone_number_id, SYNCS)
-        if sync_type in record:
-            raise bad_parameter(f"Param sync_type: {sync_type} was requested before; each can be requested once.")
-        if record and now_ms - min(record.values()) >= DAY_MS:
-            raise bad_parameter("Data can be requested within 24 hours of onboarding only.")
-        transaction.save_record(number.phone_number_id, SYNCS, {**record, sync_type: now_ms})
-
-    await state.transact(write)
-    return {"messaging_product": "whatsapp", "request_id": state.ids.digits(_SYNC_ID_DIGITS)}
+    record, now_ms = transaction.record(number.phone_number_id, SYNCS), transaction.state.clock.now_ms()
+    if sync_type in record:
+        raise bad_parameter(f"Param sync_type: {sync_type} was requested before; each can be requested once.")
+    if record and now_ms - min(record.values()) >= DAY_MS:
+        raise bad_parameter("Data can be requested within 24 hours of onboarding only.")
+    transaction.change_record(number.phone_number_id, SYNCS, **{sync_type: now_ms})
+    return {"messaging_product": "whatsapp", "request_id": transaction.state.ids.digits(_SYNC_ID_DIGITS)}
 
 
 @operation("numbers.request_code", "POST", Number, "request_code")
-async def request_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def request_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Create a verification code for the number; the control API shows it."""
     if str(call.fields.get("code_method", "")).upper() not in _METHODS:
         raise bad_parameter(f"Param code_method must be one of {{{', '.join(_METHODS)}}}.")
     if not text_or_none(call.fields.get("language")):
         raise is_missing("language")
-    await change_registration(state, number, code=state.ids.digits(_PIN_DIGITS), needs_code=True)
+    code = transaction.state.ids.digits(_PIN_DIGITS)
+    transaction.change_record(number.phone_number_id, REGISTRATION, code=code, needs_code=True)
     return GRAPH_SUCCESS
 
 
 @operation("numbers.verify_code", "POST", Number, "verify_code")
-async def verify_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def verify_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Verify the number by the code that was sent."""
-    known = str(state.records.get(number.phone_number_id, REGISTRATION).get("code", ""))
+    known = str(transaction.record(number.phone_number_id, REGISTRATION).get("code", ""))
     text = str(call.fields.get("code") or "").replace("-", "")
     if not known or not hmac.compare_digest(known.encode(), text.encode()):
         raise bad_parameter("Param code is not the code that was sent.")
-    await change_registration(state, number, code="", needs_code=False)
+    transaction.change_record(number.phone_number_id, REGISTRATION, code="", needs_code=False)
     return GRAPH_SUCCESS
-
-
-async def change_registration(state: SimulatorState, number: Number, **changes: Any) -> None:
-    """Change members of a number's record: `pin`, `code`, `needs_code` and `guesses`; each may be absent."""
-    record = state.records.get(number.phone_number_id, REGISTRATION)
-    await state.records.save(number.phone_number_id, REGISTRATION, {**record, **changes})

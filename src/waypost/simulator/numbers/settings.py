@@ -15,7 +15,7 @@ from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.nodes import requested_fields
 from waypost.simulator.parameters import check_boolean, given_parameters, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.simulator_state import SimulatorState
+from waypost.simulator.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 
@@ -43,26 +43,23 @@ class KeyParameters(Struct, frozen=True):
     business_public_key: Annotated[str, _check_key]
 
 
-@operation("commerce.read", "GET", Number, "whatsapp_commerce_settings")
-async def show_commerce_settings(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+def show_commerce(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the visibility of catalogue and cart. Source: the operator's page "Commerce settings"."""
     shop = {**asdict(CommerceParameters()), **state.records.get(number.phone_number_id, COMMERCE)}
     return {"data": [{**shop, "id": number.phone_number_id}]}
 
 
 @operation("commerce.change", "POST", Number, "whatsapp_commerce_settings")
-async def change_commerce_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def change_commerce_settings(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Show catalogue and cart, or hide them. Source: the operator's page "Commerce settings"."""
     changes = given_parameters(CommerceParameters, call.fields)
     if not changes:
         raise bad_parameter(f"One of the parameters {', '.join(CommerceParameters.__struct_fields__)} is required.")
-    shop = state.records.get(number.phone_number_id, COMMERCE)
-    await state.records.save(number.phone_number_id, COMMERCE, {**shop, **changes})
+    transaction.change_record(number.phone_number_id, COMMERCE, **changes)
     return GRAPH_SUCCESS
 
 
-@operation("encryption.read", "GET", Number, "whatsapp_business_encryption")
-async def show_key(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+def show_key(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the business's public key for flows. Source: the operator's page "Business encryption"."""
     key = state.records.get(number.phone_number_id, ENCRYPTION).get("business_public_key")
     if key is None:
@@ -72,15 +69,14 @@ async def show_key(state: SimulatorState, _call: Call, number: Number) -> dict[s
 
 
 @operation("encryption.change", "POST", Number, "whatsapp_business_encryption")
-async def change_key(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def change_key(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Set the public key. Source: the operator's page "Business encryption"."""
     key = read_parameters(KeyParameters, call.fields).business_public_key
-    await state.records.save(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
+    transaction.save_record(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
     return GRAPH_SUCCESS
 
 
-@operation("numbers.read_settings", "GET", Number, "settings")
-async def show_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def show_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return the stored settings; of them, `calling` decides whether phones can call the number."""
     settings = state.records.get(number.phone_number_id, SETTINGS)
     names = requested_fields(call)
@@ -88,14 +84,14 @@ async def show_settings(state: SimulatorState, call: Call, number: Number) -> di
 
 
 @operation("numbers.settings", "POST", Number, "settings")
-async def change_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def change_settings(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Store settings; absent ones stay unchanged."""
     changes = {name: value for name, value in call.fields.items() if name not in _NOT_SETTINGS}
     if not changes or any(object_or_none(value) is None for value in changes.values()):
         raise bad_parameter("Each of a number's settings must be an object, and one is required.")
-    settings = state.records.get(number.phone_number_id, SETTINGS)
     if "calling" in changes:
-        today = datetime.fromtimestamp(state.clock.now_ms() / 1000, UTC).date()
-        changes["calling"] = merge_calling(object_of(settings.get("calling")), changes["calling"], today=today)
-    await state.records.save(number.phone_number_id, SETTINGS, {**settings, **changes})
+        today = datetime.fromtimestamp(transaction.state.clock.now_ms() / 1000, UTC).date()
+        known = object_of(transaction.record(number.phone_number_id, SETTINGS).get("calling"))
+        changes["calling"] = merge_calling(known, changes["calling"], today=today)
+    transaction.change_record(number.phone_number_id, SETTINGS, **changes)
     return GRAPH_SUCCESS

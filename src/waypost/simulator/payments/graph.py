@@ -1,23 +1,77 @@
 """Graph API calls for payments."""
 
 from html import escape
-from typing import Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
+from waypost.base.clock import HOUR_MS
+from waypost.base.json_values import object_of, object_or_none, objects_in
 from waypost.simulator.accounts.accounts import Account, Number
-from waypost.simulator.errors import no_such_object
+from waypost.simulator.errors import bad_parameter, coded_error, no_such_object
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
-from waypost.simulator.parameters import read_parameters
-from waypost.simulator.payments import model, orders
+from waypost.simulator.parameters import check_filled_text, check_id, is_missing, one_of, read_parameters
+from waypost.simulator.payments.model import (
+    ACTIVE,
+    CONFIGURATIONS,
+    PaymentConfiguration,
+    find_configuration,
+    payment_attempts,
+    save_order,
+    set_status,
+)
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
-from waypost.simulator.simulator_state import SimulatorState
+from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.tables.messages import SimulatedMessage, find_orders
 
 operation = GraphOperations()
 
 PAYMENT_SETUP: Final = "payment_setup"
 """The first path segment of the links that connect a payment configuration; they need no token."""
+_LINK_LIFETIME_MS: Final = HOUR_MS  # ours; the operator documents an expiry without its length
+_MAX_NAME_CHARS: Final = 60
+_OFFSET: Final = 100
+
+
+class Amount(NamedTuple):
+    """Money, in hundredths of a currency."""
+
+    value: int
+    currency: str
+
+
+def _read_amount(name: str, value: Any) -> Amount:
+    amount = object_or_none(value)
+    if amount is None:
+        raise is_missing(name)
+    hundredths, currency = amount.get("value"), amount.get("currency")
+    if type(hundredths) is not int or hundredths <= 0:
+        raise bad_parameter(f"Param {name}['value'] must be a whole number above 0.")
+    if amount.get("offset") != _OFFSET:
+        raise bad_parameter(f"Param {name}['offset'] must be {_OFFSET}.")
+    if not isinstance(currency, str):
+        raise is_missing(f"{name}['currency']")
+    return Amount(hundredths, currency)
+
+
+def _check_new_name(name: str, value: Any) -> str:
+    text = check_filled_text(name, value)
+    if "/" in text or len(text) > _MAX_NAME_CHARS:
+        raise bad_parameter(f"Param {name} must have at most {_MAX_NAME_CHARS} characters, without /.")
+    return text
+
+
+class ConfigurationParameters(Struct, frozen=True):
+    """The parameters of a configuration; the gateway sends its merchant to `redirect_url` after the connection."""
+
+    configuration_name: Annotated[str, _check_new_name]
+    provider_name: str
+    merchant_category_code: str = ""
+    purpose_code: str = ""
+    merchant_vpa: str = ""
+    redirect_url: str = ""
 
 
 class RemovalParameters(Struct):
@@ -32,71 +86,123 @@ class LinkParameters(RemovalParameters):
     redirect_url: str
 
 
-@operation("payment_configurations.list", "GET", Account, "payment_configurations")
-async def list_configurations(state: SimulatorState, _call: Call, account: Account) -> dict[str, Any]:
+class RefundParameters(Struct, frozen=True, kw_only=True):
+    """The parameters of a refund."""
+
+    reference_id: Annotated[str, check_id]
+    payment_config_id: Annotated[str, check_id]
+    speed: Annotated[str, one_of("instant", "normal")] = "normal"
+    amount: Annotated[Amount, _read_amount]
+
+
+def list_configurations(state: SimulatorState, _call: Call, account: Account) -> dict[str, Any]:
     """Return an account's payment configurations, oldest first."""
-    configurations = [item.view() for item in state.values(model.CONFIGURATIONS, account.waba_id).values()]
+    configurations = [item.view() for item in state.values(CONFIGURATIONS, account.waba_id).values()]
     return {"data": [{"payment_configurations": configurations}]}
 
 
-@operation("payment_configurations.read", "GET", Account, "payment_configuration/{}")
-async def show_configuration(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
-    """Return one payment configuration."""
-    return {"data": [model.find_configuration(state, account.waba_id, call.names[0]).view()]}
-
-
 @operation("payment_configurations.create", "POST", Account, "payment_configuration")
-async def create_configuration(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
-    """Create a payment configuration, and return the link that connects it."""
-    new = read_parameters(model.ConfigurationParameters, call.fields)
-    await model.create_configuration(state, account.waba_id, new)
-    return {**_link_members(state, call, account, new.configuration_name), **GRAPH_SUCCESS}
+def create_configuration(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+    """Create a payment configuration that is not connected yet, and return the link that connects it."""
+    members = asdict(read_parameters(ConfigurationParameters, call.fields))
+    name, now_ms = members.pop("configuration_name"), transaction.state.clock.now_ms()
+    if transaction.find(CONFIGURATIONS, name, account.waba_id) is not None:
+        raise bad_parameter("Param configuration_name is in use in this account.")
+    configuration = PaymentConfiguration(account.waba_id, name, created_ms=now_ms, updated_ms=now_ms, **members)
+    transaction.save(CONFIGURATIONS, configuration, name, account.waba_id)
+    return {**_link_members(call, account, name, now_ms), **GRAPH_SUCCESS}
 
 
 @operation("payment_configurations.renew_link", "POST", Account, "generate_payment_configuration_oauth_link")
-async def regenerate_link(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
-    """Return a new link for a payment configuration."""
+def regenerate_link(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+    """Return a new link for a payment configuration, and set where the gateway sends the merchant."""
     new = read_parameters(LinkParameters, call.fields)
-    await model.set_redirect_url(state, account.waba_id, new.configuration_name, new.redirect_url)
-    return _link_members(state, call, account, new.configuration_name)
+    known = find_configuration(transaction, account.waba_id, new.configuration_name)
+    changed = replace(known, redirect_url=new.redirect_url)
+    transaction.save(CONFIGURATIONS, changed, known.name, account.waba_id)
+    return _link_members(call, account, known.name, transaction.state.clock.now_ms())
 
 
 @operation("payment_configurations.delete", "DELETE", Account, "payment_configuration")
-async def remove_configuration(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+def remove_configuration(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
     """Remove a payment configuration."""
     name = read_parameters(RemovalParameters, call.fields).configuration_name
-    await model.remove_configuration(state, account.waba_id, name)
+    find_configuration(transaction, account.waba_id, name)
+    transaction.delete(CONFIGURATIONS, name, account.waba_id)
     return GRAPH_SUCCESS
 
 
 @operation("payment_setup.read", "GET", "payment_setup", is_open=True)
-async def open_setup_link(state: SimulatorState, call: Call) -> Download:
+def open_setup_link(transaction: Transaction, call: Call) -> Download:
     """Connect a payment configuration, as its merchant does at the gateway; the page leads to the redirect URL."""
+    state, name = transaction.state, call.query.get("mid", "")
     account = state.accounts.by_id.get(call.edge)
-    name = call.query.get("mid", "")
     if account is None or not is_valid_link(call.query, account.token, name, state.clock.now_ms()):
         raise no_such_object(call.method, call.edge)
-    url = (await model.set_status(state, account.waba_id, name, model.ACTIVE)).redirect_url
+    url = set_status(transaction, account.waba_id, name, ACTIVE).redirect_url
     back = f'<p><a href="{escape(url)}">Continue</a></p>' if url.startswith(("https://", "http://")) else ""
     page = f"<!doctype html><title>Connected</title><p>{escape(name)} is connected.</p>{back}".encode()
     return Download("text/html; charset=utf-8", len(page), content=page)
 
 
 @operation("payments.read", "GET", Number, "payments/{}/{}")
-async def find_payment(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
-    """Return the payment of an order."""
-    return {"payments": [await orders.find_payment(state, number, *call.names)]}
+def find_payment(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
+    """Return the payment of the newest order with a reference. Source: ledger 1.10."""
+    configuration, reference_id = call.names
+    order = _find_order(transaction, number, configuration, reference_id)
+    button, payment = order.buttons[0], object_of(order.content.get("payment"))
+    shown = {
+        "reference_id": reference_id,
+        "status": str(payment.get("status", "pending")).upper(),
+        "amount": button["amount"],
+        "currency": button["currency"],
+        "transactions": [{**item, "refunds": item.get("refunds", [])} for item in payment_attempts(order)],
+    }
+    return {"payments": [shown]}
 
 
 @operation("payments.refund", "POST", Number, "payments_refund")
-async def refund_payment(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
-    """Refund a payment."""
-    new = read_parameters(orders.RefundParameters, call.fields)
-    refund_id = await orders.refund_order(state, number, new)
+def refund_payment(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
+    """Refund a captured payment or a part of it; it succeeds at once, as the webhook says.
+
+    Raises GraphApiError: 100, more than was paid, or nothing was. Source: ledger 1.10, row 70.
+    """
+    new = read_parameters(RefundParameters, call.fields)
+    order = _find_order(transaction, number, new.payment_config_id, new.reference_id)
+    captured = next((item for item in payment_attempts(order) if item["status"] == "success"), None)
+    if captured is None:
+        raise bad_parameter("Param reference_id must be of a captured payment.")
+    if new.amount.currency != captured["currency"]:
+        raise bad_parameter(f"Param amount['currency'] must be {captured['currency']}.")
+    refunds = objects_in(captured.get("refunds"))
+    left = captured["amount"]["value"] - sum(refund["amount"]["value"] for refund in refunds)
+    if new.amount.value > left:
+        raise bad_parameter(f"Param amount['value'] must be at most {left}, which is left of the payment.")
+    refund_id, now_s = f"rfnd_{transaction.state.ids.digits(14)}", transaction.state.clock.now_ms() // 1000
+    refund = {
+        "id": refund_id,
+        "amount": {"value": new.amount.value, "offset": _OFFSET},
+        "speed_processed": new.speed,
+        "status": "success",
+        "created_timestamp": now_s,
+        "updated_timestamp": now_s,
+    }
+    refunded = {**captured, "updated_timestamp": now_s, "refunds": [*refunds, refund]}
+    attempts = [refunded if item["id"] == captured["id"] else item for item in payment_attempts(order)]
+    save_order(transaction, number, order, {"transactions": attempts}, refunded, "captured")
     return {"id": refund_id, "status": "pending", "speed_processed": new.speed}
 
 
-def _link_members(state: SimulatorState, call: Call, account: Account, name: str) -> dict[str, Any]:
-    until_ms = state.clock.now_ms() + model.LINK_LIFETIME_MS
+def _find_order(transaction: Transaction, number: Number, configuration: str, reference_id: str) -> SimulatedMessage:
+    """Return the newest order; raises 134009 without the configuration, 134006 if no order has the reference."""
+    find_configuration(transaction, number.waba_id, configuration)
+    for order in find_orders(transaction.connection, number.phone_number_id, reference_id):
+        if order.buttons[0].get("configuration") == configuration:
+            return order
+    raise coded_error(134006, "Reference id is invalid")
+
+
+def _link_members(call: Call, account: Account, name: str, now_ms: int) -> dict[str, Any]:
+    until_ms = now_ms + _LINK_LIFETIME_MS
     url = signed_link(call.origin, f"/{PAYMENT_SETUP}/{account.waba_id}", account.token, name, until_ms)
     return {"oauth_url": url, "expiration": until_ms // 1000}

@@ -1,40 +1,26 @@
-"""Payment configurations: a business account's connections to payment gateways, active once their link is opened."""
+"""Payment configurations, active once their link is opened, and the payments of orders with the webhooks about them."""
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from waypost.base.clock import HOUR_MS
-from waypost.simulator.errors import bad_parameter, coded_error
+from waypost.base.json_values import object_of, objects_in
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.errors import coded_error
 from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.parameters import check_filled_text
+from waypost.simulator.outbox import status_json, status_recipient
 from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.tables.updates import Update
 
 NEEDS_CONNECTING: Final = "Needs_Connecting"
 ACTIVE: Final = "Active"
 CONFIGURATION_STATUSES: Final = (NEEDS_CONNECTING, "Needs_Testing", ACTIVE)
 """The statuses of a configuration. Source: the operator's page "Payments onboarding APIs"."""
-LINK_LIFETIME_MS: Final = HOUR_MS  # ours; the operator documents an expiry without its length
-_MAX_NAME_CHARS: Final = 60
-
-
-def _check_new_name(name: str, value: Any) -> str:
-    text = check_filled_text(name, value)
-    if "/" in text or len(text) > _MAX_NAME_CHARS:
-        raise bad_parameter(f"Param {name} must have at most {_MAX_NAME_CHARS} characters, without /.")
-    return text
-
-
-class ConfigurationParameters(msgspec.Struct, frozen=True):
-    """The parameters of a configuration; the gateway sends its merchant to `redirect_url` after the connection."""
-
-    configuration_name: Annotated[str, _check_new_name]
-    provider_name: str
-    merchant_category_code: str = ""
-    purpose_code: str = ""
-    merchant_vpa: str = ""
-    redirect_url: str = ""
+TRANSACTION_STATUSES: Final = {"pending": "pending", "captured": "success", "failed": "failed"}
+"""Status of a payment: status of its transaction. Source: the operator's page "Payment status webhooks"."""
 
 
 class PaymentConfiguration(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -78,63 +64,100 @@ CONFIGURATIONS: Final = StoredKind("payment_configuration", PaymentConfiguration
 
 
 def find_configuration(reader: SimulatorState | Transaction, waba_id: str, name: str) -> PaymentConfiguration:
-    """Return an account's configuration.
-
-    Raises GraphApiError: 134009, it has none of this name. Source: ledger 1.10.
-    """
+    """Return an account's configuration; raises GraphApiError 134009 if there is none. Source: ledger 1.10."""
     known = reader.values(CONFIGURATIONS, waba_id).get(name)
     if known is None:
         raise coded_error(134009, "Payment configuration id is invalid")
     return known
 
 
-async def create_configuration(state: SimulatorState, waba_id: str, new: ConfigurationParameters) -> None:
-    """Create a configuration that is not connected yet. Raises GraphApiError: 100, its name is in use."""
-    name, now_ms = new.configuration_name, state.clock.now_ms()
-    members = {member: value for member, value in asdict(new).items() if member != "configuration_name"}
-    configuration = PaymentConfiguration(waba_id, name, created_ms=now_ms, updated_ms=now_ms, **members)
-
-    def write(transaction: Transaction) -> None:
-        if transaction.find(CONFIGURATIONS, name, waba_id) is not None:
-            raise bad_parameter("Param configuration_name is in use in this account.")
-        transaction.save(CONFIGURATIONS, configuration, name, waba_id)
-
-    await state.transact(write)
-
-
-async def set_redirect_url(state: SimulatorState, waba_id: str, name: str, redirect_url: str) -> None:
-    """Set where the gateway sends the merchant."""
-
-    def write(transaction: Transaction) -> None:
-        known = find_configuration(transaction, waba_id, name)
-        transaction.save(CONFIGURATIONS, replace(known, redirect_url=redirect_url), name, waba_id)
-
-    await state.transact(write)
-
-
-async def set_status(state: SimulatorState, waba_id: str, name: str, status: str) -> PaymentConfiguration:
+def set_status(transaction: Transaction, waba_id: str, name: str, status: str) -> PaymentConfiguration:
     """Set a configuration's status, send the webhook about it, and return the configuration.
 
     Source: the operator's page "payment_configuration_update webhook".
     """
-    now_ms, new_mid = state.clock.now_ms(), f"mid_{state.ids.digits(12)}"
-
-    def write(transaction: Transaction) -> PaymentConfiguration:
-        known = find_configuration(transaction, waba_id, name)
-        changed = replace(known, status=status, provider_mid=known.provider_mid or new_mid, updated_ms=now_ms)
-        transaction.save(CONFIGURATIONS, changed, name, waba_id)
-        value = {"configuration_name": name, **changed.connection()}
-        transaction.send(state.outbox.account_update(waba_id, now_ms, "payment_configuration_update", value))
-        return changed
-
-    return await state.transact(write)
+    state, known = transaction.state, find_configuration(transaction, waba_id, name)
+    provider_mid = known.provider_mid or f"mid_{state.ids.digits(12)}"
+    changed = replace(known, status=status, provider_mid=provider_mid, updated_ms=state.clock.now_ms())
+    transaction.save(CONFIGURATIONS, changed, name, waba_id)
+    value = {"configuration_name": name, **changed.connection()}
+    transaction.notify(waba_id, "payment_configuration_update", value)
+    return changed
 
 
-async def remove_configuration(state: SimulatorState, waba_id: str, name: str) -> None:
-    """Remove a configuration."""
+def pay_order(
+    transaction: Transaction, number: Number, wamid: str, button: dict[str, Any], status: str, error: dict[str, str]
+) -> dict[str, Any]:
+    """Pay an order, or fail to; return the payment as the phone shows it.
 
-    def write(transaction: Transaction) -> None:
-        find_configuration(transaction, waba_id, name)
-        transaction.delete(CONFIGURATIONS, name, waba_id)
+    Args:
+        transaction: in which the order and the status for the business change.
+        number: the business number.
+        wamid: of the order.
+        button: its pay button.
+        status: a row of `TRANSACTION_STATUSES`.
+        error: of a failed payment: `code` and `reason`.
 
-    await state.transact(write)
+    Raises:
+        ControlApiError: the order has been paid.
+    """
+    now_s = transaction.state.clock.now_ms() // 1000
+    failure = {"error": error} if status == "failed" else {}
+    [order] = MESSAGES.find_on(transaction.connection, wamid=wamid)
+    earlier = object_of(order.content.get("payment"))
+    if earlier.get("status") == "captured":
+        raise ControlApiError("message_id", "the order is paid already", "an order that is not paid", status=409)
+    if earlier.get("status") != "pending":
+        earlier = {"transaction_id": f"pay_{transaction.state.ids.digits(14)}", "created_s": now_s}
+    payment = {
+        "status": status,
+        "transaction_id": earlier["transaction_id"],
+        "created_s": earlier["created_s"],
+        "updated_s": now_s,
+        **failure,
+    }
+    attempt = {
+        "id": payment["transaction_id"],
+        "type": button["paid_by"],
+        "status": TRANSACTION_STATUSES[status],
+        "created_timestamp": payment["created_s"],
+        "updated_timestamp": now_s,
+        "amount": button["amount"],
+        "currency": button["currency"],
+        **failure,
+    }
+    others = [item for item in payment_attempts(order) if item["id"] != attempt["id"]]
+    save_order(transaction, number, order, {"payment": payment, "transactions": [*others, attempt]}, attempt, status)
+    return payment
+
+
+def payment_attempts(order: SimulatedMessage) -> list[dict[str, Any]]:
+    """Return the transactions of an order, oldest first, as the operator reports them."""
+    return objects_in(order.content.get("transactions"))
+
+
+def save_order(
+    transaction: Transaction,
+    number: Number,
+    order: SimulatedMessage,
+    members: dict[str, Any],
+    attempt: dict[str, Any],
+    status: str,
+) -> None:
+    """Write changed members of an order's content, and send the status about its payment.
+
+    Source: the operator's page "Payment status webhooks".
+    """
+    content, state = {**order.content, **members}, transaction.state
+    transaction.run(MESSAGES.update({"shown": msgspec.json.encode(content).decode()}, wamid=order.wamid))
+    phone, button = state.phones.fill_user_id(state.phones.find_or_default(order.phone)), order.buttons[0]
+    details = {name: button[name] for name in ("reference_id", "amount", "currency")} | {"transaction": attempt}
+    rest = status_json(
+        status_recipient(phone),
+        order.callback_data,
+        {"type": "payment", "payment": details},
+        contact=phone if state.settings.value.statuses_contacts else None,
+    )
+    at_ms = state.clock.now_ms()
+    transaction.send(Update(number.waba_id, at_ms, status, number.phone_number_id, order.wamid, rest))
+    transaction.wake_phone(order.phone)

@@ -48,6 +48,11 @@ class DeliveryPlan(msgspec.Struct, frozen=True):
     failed_ms: int | None = None
     failed_code: int | None = None  # a row of `FAILURE_TEXTS`; then `failed_ms` is set and the other times are not
 
+    def state_at(self, now_ms: int) -> str:
+        """Return the state of a message at a time: `sent`, `delivered`, `read` or `failed`."""
+        times = {"failed": self.failed_ms, "read": self.read_ms, "delivered": self.delivered_ms}
+        return next((name for name, at_ms in times.items() if at_ms is not None and at_ms <= now_ms), "sent")
+
 
 class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
     """One message."""

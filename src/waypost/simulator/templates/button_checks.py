@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none, texts_in
 from waypost.simulator.errors import GraphApiError, template_error
-from waypost.simulator.templates.drafts import SubmittedTemplate
+from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.templates.text_variables import VARIABLE, has_breaks, has_emoji, has_markup, variables
 
 _OTP_TYPES: Final = ("COPY_CODE", "ONE_TAP", "ZERO_TAP")
@@ -21,14 +21,14 @@ _SIGNATURE: Final = re.compile(r"[A-Za-z0-9+/=]{11}")
 _ALLOWED_COMPONENTS: Final = frozenset({"BODY", "FOOTER", "BUTTONS"})
 
 
-def authentication_malformed(draft: SubmittedTemplate) -> str | None:
+def authentication_malformed(draft: SimulatedTemplate) -> str | None:
     """Return the violation of an AUTHENTICATION template, or of a code button elsewhere; None if there is none.
 
     Source: facts 2.2, 2.3.
     """
-    codes = [button for button in draft.buttons() if "otp_type" in button]
+    codes = [button for button in draft.buttons if "otp_type" in button]
     if draft.category != "AUTHENTICATION":
-        has_code_button = codes or any(button["type"] == "OTP" for button in draft.buttons())
+        has_code_button = codes or any(button["type"] == "OTP" for button in draft.buttons)
         return "An OTP button is for AUTHENTICATION templates." if has_code_button else None
     extra = sorted(set(draft.components_by_type) - _ALLOWED_COMPONENTS)
     if extra:
@@ -41,7 +41,7 @@ def authentication_malformed(draft: SubmittedTemplate) -> str | None:
         minutes = integer_or_none(footer.get("code_expiration_minutes"))
         if minutes is None or not 1 <= minutes <= 90:
             return "The code_expiration_minutes are 1 to 90."
-    if len(codes) != 1 or len(draft.buttons()) != 1:
+    if len(codes) != 1 or len(draft.buttons) != 1:
         return "An AUTHENTICATION template has one button of type OTP."
     return _code_malformed(codes[0])
 
@@ -103,7 +103,10 @@ class ButtonRule:
 def check_buttons(component: dict[str, Any] | None) -> None:
     """Check the buttons against the table.
 
-    Raises GraphApiError: code 100, without a subcode: the operator documents none for buttons. Source: facts 2.3.
+    Raises:
+        GraphApiError: code 100, without a subcode: the operator documents none for buttons.
+
+    Source: facts 2.3.
     """
     if component is None:
         return

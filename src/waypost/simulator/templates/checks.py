@@ -9,8 +9,9 @@ from waypost.base.json_values import list_or_none, objects_in, texts_in
 from waypost.simulator.errors import template_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.templates.button_checks import authentication_malformed, check_buttons
-from waypost.simulator.templates.drafts import SubmittedTemplate, read_draft
+from waypost.simulator.templates.drafts import read_draft
 from waypost.simulator.templates.special_checks import SPECIAL_CHECKS, check_references, utility_malformed
+from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.templates.text_variables import (
     VARIABLE,
     count_words,
@@ -31,7 +32,7 @@ class DraftCheck:
     """One row: a check, the subcode of its error, and whether it applies only in strict mode."""
 
     subcode: int | None
-    find_violation: Callable[[SubmittedTemplate], str | None]
+    find_violation: Callable[[SimulatedTemplate], str | None]
     strict: bool = False
 
 
@@ -41,42 +42,45 @@ def check_draft(
     *,
     any_language: bool = False,
     strict: bool = False,
-) -> SubmittedTemplate:
+) -> SimulatedTemplate:
     """Read a submission and run every check.
 
     Args:
         any_language: whether languages outside the operator's list are accepted.
         strict: whether to run the checks of strict mode too.
 
-    Raises GraphApiError: for an unreadable submission, or for the first violation. Source: facts 2.1 to 2.5.
+    Raises:
+        GraphApiError: for an unreadable submission, or for the first violation.
+
+    Source: facts 2.1 to 2.5.
     """
     draft = read_draft(fields, any_language=any_language)
     for check in DRAFT_CHECKS:
         violation = None if check.strict and not strict else check.find_violation(draft)
         if violation:
             raise template_error(check.subcode, violation)
-    for part in (draft, *draft.cards()):
+    for part in (draft, *draft.cards):
         check_buttons(part.components_by_type.get("BUTTONS"))
     if references is not None:
         check_references(draft, references)
     return draft
 
 
-def _body_missing(draft: SubmittedTemplate) -> str | None:
-    return None if draft.component_text("BODY").strip() else "A component of type BODY with a text is required."
+def _body_missing(draft: SimulatedTemplate) -> str | None:
+    return None if draft.text("BODY").strip() else "A component of type BODY with a text is required."
 
 
-def _check_length(component: str, max_chars: int) -> Callable[[SubmittedTemplate], str | None]:
-    def find_violation(draft: SubmittedTemplate) -> str | None:
+def _check_length(component: str, max_chars: int) -> Callable[[SimulatedTemplate], str | None]:
+    def find_violation(draft: SimulatedTemplate) -> str | None:
         limit = 600 if component == "BODY" and "LIMITED_TIME_OFFER" in draft.components_by_type else max_chars
-        if len(draft.component_text(component)) > limit:
+        if len(draft.text(component)) > limit:
             return f"The text of the {component} component has at most {limit} characters."
         return None
 
     return find_violation
 
 
-def _header_malformed(draft: SubmittedTemplate) -> str | None:
+def _header_malformed(draft: SimulatedTemplate) -> str | None:
     header = draft.components_by_type.get("HEADER")
     if header is None:
         return None
@@ -88,7 +92,7 @@ def _header_malformed(draft: SubmittedTemplate) -> str | None:
         return "A GIF header is for MARKETING templates."
     if header["format"] != "TEXT":
         return None
-    text = draft.component_text("HEADER")
+    text = draft.text("HEADER")
     if not text.strip():
         return "A text header has a text."
     if has_breaks(text) or has_emoji(text) or has_markup(text) or "*" in text:
@@ -98,10 +102,10 @@ def _header_malformed(draft: SubmittedTemplate) -> str | None:
     return None
 
 
-def _check_variable_names(component: str) -> Callable[[SubmittedTemplate], str | None]:
-    def find_violation(draft: SubmittedTemplate) -> str | None:
+def _check_variable_names(component: str) -> Callable[[SimulatedTemplate], str | None]:
+    def find_violation(draft: SimulatedTemplate) -> str | None:
         if draft.parameter_format == "NAMED":
-            names = VARIABLE.findall(draft.component_text(component))
+            names = VARIABLE.findall(draft.text(component))
             wrong = [name for name in names if not _VARIABLE_NAME.fullmatch(name)]
             if wrong:
                 return (
@@ -110,23 +114,23 @@ def _check_variable_names(component: str) -> Callable[[SubmittedTemplate], str |
                 )
             if len(set(names)) < len(names):
                 return "This template contains duplicate variable parameters."
-        elif any(_VARIABLE_NAME.fullmatch(name) for name in variables(draft.component_text(component))):
+        elif any(_VARIABLE_NAME.fullmatch(name) for name in variables(draft.text(component))):
             return "Named variables need the parameter_format NAMED."
         return None
 
     return find_violation
 
 
-def _leading_or_trailing(draft: SubmittedTemplate) -> str | None:
+def _leading_or_trailing(draft: SimulatedTemplate) -> str | None:
     # The preset body of AUTHENTICATION begins with its variable. Reports differ on whether a full stop after
     # the last variable is enough (facts 2.4); here it is.
-    if draft.category != "AUTHENTICATION" and _LEADING_OR_TRAILING.search(draft.component_text("BODY")):
+    if draft.category != "AUTHENTICATION" and _LEADING_OR_TRAILING.search(draft.text("BODY")):
         return "Variables can't be at the start or end of the template."
     return None
 
 
-def _too_little_text(draft: SubmittedTemplate) -> str | None:
-    text = draft.component_text("BODY")
+def _too_little_text(draft: SimulatedTemplate) -> str | None:
+    text = draft.text("BODY")
     count = len(variables(text))
     if count and draft.category != "AUTHENTICATION" and count_words(text) < 2 * count + 1:
         return (
@@ -136,11 +140,11 @@ def _too_little_text(draft: SubmittedTemplate) -> str | None:
     return None
 
 
-def _footer_malformed(draft: SubmittedTemplate) -> str | None:
+def _footer_malformed(draft: SimulatedTemplate) -> str | None:
     footer = draft.components_by_type.get("FOOTER")
     if footer is None:
         return None
-    text = draft.component_text("FOOTER")
+    text = draft.text("FOOTER")
     if not text.strip():
         return "A footer has a text."
     if "{{" in text or "}}" in text:
@@ -150,11 +154,11 @@ def _footer_malformed(draft: SubmittedTemplate) -> str | None:
     return None
 
 
-def _header_example_missing(draft: SubmittedTemplate) -> str | None:
+def _header_example_missing(draft: SimulatedTemplate) -> str | None:
     header = draft.components_by_type.get("HEADER")
     if header is None:
         return None
-    example = draft.component_example("HEADER")
+    example = draft.example("HEADER")
     if header["format"] in MEDIA_FORMATS:
         header_handle = example.get("header_handle")
         handles = texts_in(header_handle) or (
@@ -165,15 +169,15 @@ def _header_example_missing(draft: SubmittedTemplate) -> str | None:
         if handles[0].startswith(("http://", "https://")):
             return "The header_handle is not an address: it comes from a resumable upload."
         return None
-    names = variables(draft.component_text("HEADER"))
+    names = variables(draft.text("HEADER"))
     return _example_violation("HEADER", "header_text", names, example, draft.parameter_format)
 
 
-def _body_example_missing(draft: SubmittedTemplate) -> str | None:
-    names = variables(draft.component_text("BODY"))
+def _body_example_missing(draft: SimulatedTemplate) -> str | None:
+    names = variables(draft.text("BODY"))
     if draft.category == "AUTHENTICATION":
         return None
-    return _example_violation("BODY", "body_text", names, draft.component_example("BODY"), draft.parameter_format)
+    return _example_violation("BODY", "body_text", names, draft.example("BODY"), draft.parameter_format)
 
 
 def _example_violation(
@@ -203,7 +207,7 @@ def _example_values(example: Any) -> list[str]:
     return [str(value) for value in (outer if inner is None else inner) if value not in (None, "")]
 
 
-def _lifetime_malformed(draft: SubmittedTemplate) -> str | None:
+def _lifetime_malformed(draft: SimulatedTemplate) -> str | None:
     seconds = draft.message_send_ttl_seconds
     if seconds is None:
         return None
@@ -214,12 +218,12 @@ def _lifetime_malformed(draft: SubmittedTemplate) -> str | None:
 
 
 def _check_cards(
-    find_violation: Callable[[SubmittedTemplate], str | None],
-) -> Callable[[SubmittedTemplate], str | None]:
+    find_violation: Callable[[SimulatedTemplate], str | None],
+) -> Callable[[SimulatedTemplate], str | None]:
     """Return the same check for every card of a carousel."""
 
-    def find_card_violation(draft: SubmittedTemplate) -> str | None:
-        for index, card in enumerate(draft.cards()):
+    def find_card_violation(draft: SimulatedTemplate) -> str | None:
+        for index, card in enumerate(draft.cards):
             violation = find_violation(card)
             if violation:
                 return f"Card {index}: {violation}"

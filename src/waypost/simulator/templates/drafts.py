@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, objects_in, text_or_none
+from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, objects_in
 from waypost.simulator.errors import bad_parameter, template_error
 from waypost.simulator.languages import LANGUAGES
+from waypost.simulator.templates.template import SimulatedTemplate
 
 CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")
 COMPONENT_TYPES: Final = ("HEADER", "BODY", "FOOTER", "BUTTONS", "LIMITED_TIME_OFFER", "CAROUSEL")
@@ -27,56 +27,16 @@ EXTRA_MEMBERS: Final = (  # Source: facts 2.1: members of a submission without a
 )
 
 
-@dataclass(frozen=True)
-class SubmittedTemplate:
-    """A template as it was submitted, with its enums in upper case.
-
-    Args:
-        components_by_type: the components by type; each type occurs at most once.
-        extras: the submitted members among `EXTRA_MEMBERS`.
-    """
-
-    name: str
-    language: str
-    category: str
-    components: list[dict[str, Any]]
-    parameter_format: str
-    message_send_ttl_seconds: int | None
-    components_by_type: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    extras: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    def component_text(self, component: str) -> str:
-        """Return the text of a component; empty if there is none."""
-        return text_or_none(self.components_by_type.get(component, {}).get("text")) or ""
-
-    def buttons(self) -> list[dict[str, Any]]:
-        """Return the buttons; none if there is no BUTTONS component."""
-        return objects_in(self.components_by_type.get("BUTTONS", {}).get("buttons"))
-
-    def cards(self) -> "list[SubmittedTemplate]":
-        """Return each card of a carousel as a submission with the card's components."""
-        raw_cards = objects_in(self.components_by_type.get("CAROUSEL", {}).get("cards"))
-        return [
-            replace(
-                self,
-                components=objects_in(card.get("components")),
-                components_by_type={component["type"]: component for component in objects_in(card.get("components"))},
-            )
-            for card in raw_cards
-        ]
-
-    def component_example(self, component: str) -> dict[str, Any]:
-        """Return the example of a component; empty if there is none."""
-        return object_or_none(self.components_by_type.get(component, {}).get("example")) or {}
-
-
-def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> SubmittedTemplate:
-    """Read a submission.
+def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> SimulatedTemplate:
+    """Read a submission; its template has no ids yet.
 
     Args:
         any_language: whether languages outside the operator's list are accepted.
 
-    Raises GraphApiError: code 100, for an invalid name, language, category or structure. Source: facts 2.1 to 2.3, 2.5.
+    Raises:
+        GraphApiError: code 100, for an invalid name, language, category or structure.
+
+    Source: facts 2.1 to 2.3, 2.5.
     """
     name = fields.get("name")
     language = fields.get("language")
@@ -98,14 +58,15 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Subm
     if ttl is not None and ttl != -1 and integer_or_none(ttl) is None:
         raise bad_parameter("Param message_send_ttl_seconds must be an integer.")
     components = fill_preset_texts(category, _read_components("components", fields.get("components"), COMPONENT_TYPES))
-    return SubmittedTemplate(
+    return SimulatedTemplate(
+        template_id="",
+        waba_id="",
         name=name,
         language=language,
         category=category,
         components=components,
         parameter_format=parameter_format,
         message_send_ttl_seconds=integer_or_none(ttl),
-        components_by_type={component["type"]: component for component in components},
         extras=_read_extras(fields),
     )
 

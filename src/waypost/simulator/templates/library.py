@@ -1,7 +1,7 @@
 """The template library: predefined utility templates with our own texts, and creating a template from it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -85,11 +85,6 @@ _PLACEHOLDERS: Final = {"URL": "https://www.example.com/", "PHONE_NUMBER": "+155
 _PHONE_NUMBER: Final = re.compile(r"\+?[0-9][0-9 ()-]{6,24}")
 
 
-def find_library_templates(query: Mapping[str, str]) -> list[SimulatedLibraryTemplate]:
-    """Return the templates that pass every filter of a query."""
-    return [template for template in LIBRARY if all(passes(template, query) for passes in _LIBRARY_FILTERS)]
-
-
 def library_view(template: SimulatedLibraryTemplate) -> dict[str, Any]:
     """Return a template of the library as the operator shows it."""
     view: dict[str, Any] = {
@@ -113,8 +108,10 @@ def library_view(template: SimulatedLibraryTemplate) -> dict[str, Any]:
 def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the submission for a request that names a template of the library.
 
-    Raises GraphApiError: the library has no such template, or the category is not UTILITY. Source: facts 2.1; the
-    operator's page "Template library".
+    Raises:
+        GraphApiError: the library has no such template, or the category is not UTILITY.
+
+    Source: facts 2.1; the operator's page "Template library".
     """
     library_name, language = fields.get("library_template_name"), fields.get("language")
     matches = [template for template in LIBRARY if template.name == library_name and template.language == language]
@@ -170,24 +167,20 @@ def _build_button(kind: str, label: str, button_input: dict[str, Any]) -> dict[s
     return button
 
 
+_FILTERED_MEMBERS: Final = ("language", "topic", "usecase", "industry")
+
+
 def _matches_value(value: str | tuple[str, ...], filter_value: str | None) -> bool:
     options = {option.strip().strip('"').upper() for option in (filter_value or "").strip("[]").split(",")}
     values = {value} if isinstance(value, str) else set(value)
     return not filter_value or bool({member.upper() for member in values} & options)
 
 
-def _contains_text(template: SimulatedLibraryTemplate, filter_value: str | None) -> bool:
-    texts = (template.name, template.header, template.body)
-    return not filter_value or any(filter_value.lower() in text.lower() for text in texts)
-
-
-_LIBRARY_FILTERS: Final[
-    tuple[Callable[[SimulatedLibraryTemplate, Mapping[str, str]], bool], ...]
-] = (  # Source: the operator's page "Template library"
-    lambda template, query: _contains_text(template, query.get("search") or query.get("name_or_content")),
-    lambda template, query: not query.get("name") or template.name == query["name"],
-    lambda template, query: _matches_value(template.language, query.get("language")),
-    lambda template, query: _matches_value(template.topic, query.get("topic")),
-    lambda template, query: _matches_value(template.usecase, query.get("usecase")),
-    lambda template, query: _matches_value(template.industry, query.get("industry")),
-)
+def is_in_library_query(template: SimulatedLibraryTemplate, query: Mapping[str, str]) -> bool:
+    """True if a template passes every filter of a query. Source: the operator's page "Template library"."""
+    phrase = (query.get("search") or query.get("name_or_content") or "").lower()
+    return (
+        any(phrase in text.lower() for text in (template.name, template.header, template.body))
+        and query.get("name") in (None, "", template.name)
+        and all(_matches_value(getattr(template, name), query.get(name)) for name in _FILTERED_MEMBERS)
+    )

@@ -6,27 +6,30 @@ from typing import Any, Final
 from waypost.base.json_values import object_or_none, text_or_none, texts_in
 from waypost.simulator.errors import template_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences
-from waypost.simulator.templates.drafts import SubmittedTemplate
+from waypost.simulator.templates.template import SimulatedTemplate
 
 _MAX_GIF_BYTES: Final = 3_500_000  # Source: facts 2.2, "HEADER medium"
 _UNKNOWN_HANDLE: Final = "The header_handle {handle!r} was not given by a resumable upload."
 
 
-def check_references(draft: SubmittedTemplate, references: KnownReferences) -> None:
+def check_references(draft: SimulatedTemplate, references: KnownReferences) -> None:
     """Check that the handles of media headers and the flows of buttons exist.
 
-    Raises GraphApiError: code 100, "Invalid parameter". Source: facts 2.2, 6.2.
+    Raises:
+        GraphApiError: code 100, "Invalid parameter".
+
+    Source: facts 2.2, 6.2.
     """
-    for part in (draft, *draft.cards()):
+    for part in (draft, *draft.cards):
         _check_handle(part, references)
         _check_flows(part, references)
 
 
-def _check_handle(draft: SubmittedTemplate, references: KnownReferences) -> None:
+def _check_handle(draft: SimulatedTemplate, references: KnownReferences) -> None:
     accepted = HEADER_TYPE_PREFIXES.get(draft.components_by_type.get("HEADER", {}).get("format", ""))
     if accepted is None:
         return
-    raw_handle = draft.component_example("HEADER").get("header_handle")
+    raw_handle = draft.example("HEADER").get("header_handle")
     handle = raw_handle if isinstance(raw_handle, str) else next(iter(texts_in(raw_handle)), "")
     uploads = references.find_uploads(handle)
     if not uploads:
@@ -39,8 +42,8 @@ def _check_handle(draft: SubmittedTemplate, references: KnownReferences) -> None
         raise template_error(None, f"The header's example has at most {_MAX_GIF_BYTES} bytes.")
 
 
-def _check_flows(draft: SubmittedTemplate, references: KnownReferences) -> None:
-    for button in draft.buttons():
+def _check_flows(draft: SimulatedTemplate, references: KnownReferences) -> None:
+    for button in draft.buttons:
         if button["type"] != "FLOW" or button.get("flow_json"):
             continue
         flow_id, name = button.get("flow_id"), button.get("flow_name")
@@ -56,11 +59,11 @@ _CATEGORIES: Final = ("MARKETING", "UTILITY")
 _CARD_HEADERS: Final = ("IMAGE", "VIDEO", "PRODUCT")  # Source: facts 2.2
 
 
-def _button_types(draft: SubmittedTemplate) -> list[str]:
-    return [button["type"] for button in draft.buttons()]
+def _button_types(draft: SimulatedTemplate) -> list[str]:
+    return [button["type"] for button in draft.buttons]
 
 
-def offer_malformed(draft: SubmittedTemplate) -> str | None:
+def offer_malformed(draft: SimulatedTemplate) -> str | None:
     """Return the violation of a limited-time offer; None if there is none. Source: facts 2.2, 2.3."""
     component = draft.components_by_type.get("LIMITED_TIME_OFFER")
     if component is None:
@@ -90,7 +93,7 @@ def offer_malformed(draft: SubmittedTemplate) -> str | None:
     return None
 
 
-def catalog_malformed(draft: SubmittedTemplate) -> str | None:
+def catalog_malformed(draft: SimulatedTemplate) -> str | None:
     """Return the violation of a catalog's or products' template; None if there is none. Source: facts 2.2, notes."""
     kinds = _button_types(draft)
     header = draft.components_by_type.get("HEADER", {}).get("format", "")
@@ -111,7 +114,7 @@ def _describe_header(header_format: str) -> str:
     return f"a header of the format {header_format}" if header_format else "no header"
 
 
-def utility_malformed(draft: SubmittedTemplate) -> str | None:
+def utility_malformed(draft: SimulatedTemplate) -> str | None:
     """Return the violation of a UTILITY template of a kind that the operator's samples show as MARKETING only.
 
     Checked only if the settings are strict: the partner API in front of the operator documents these for both
@@ -129,12 +132,12 @@ def utility_malformed(draft: SubmittedTemplate) -> str | None:
     return None
 
 
-def flow_malformed(draft: SubmittedTemplate) -> str | None:
+def flow_malformed(draft: SimulatedTemplate) -> str | None:
     """Return the violation of a flow button; None if there is none.
 
     Source: facts 2.2, 12 and 13: the operator's samples are MARKETING, and there is no further rule.
     """
-    for button in draft.buttons():
+    for button in draft.buttons:
         if button["type"] != "FLOW":
             continue
         if draft.category != "MARKETING":
@@ -149,14 +152,14 @@ def flow_malformed(draft: SubmittedTemplate) -> str | None:
     return None
 
 
-def carousel_malformed(draft: SubmittedTemplate) -> str | None:
+def carousel_malformed(draft: SimulatedTemplate) -> str | None:
     """Return the violation of a carousel: its other components, its number of cards, or different cards; None if none.
 
     Source: facts 2.2, 2.3.
     """
     if "CAROUSEL" not in draft.components_by_type:
         return None
-    cards = draft.cards()
+    cards = draft.cards
     if draft.category not in _CATEGORIES:
         return "A carousel is for MARKETING templates."
     if set(draft.components_by_type) != {"BODY", "CAROUSEL"}:
@@ -175,7 +178,7 @@ def carousel_malformed(draft: SubmittedTemplate) -> str | None:
     return None
 
 
-def _card_malformed(card: SubmittedTemplate) -> str | None:
+def _card_malformed(card: SimulatedTemplate) -> str | None:
     header = card.components_by_type.get("HEADER", {}).get("format")
     if header not in _CARD_HEADERS:
         return f"the header's format is one of {', '.join(_CARD_HEADERS)}."
@@ -185,12 +188,12 @@ def _card_malformed(card: SubmittedTemplate) -> str | None:
     return None
 
 
-def _card_structure(card: SubmittedTemplate) -> tuple[Any, ...]:
+def _card_structure(card: SimulatedTemplate) -> tuple[Any, ...]:
     return frozenset(card.components_by_type), card.components_by_type["HEADER"]["format"], tuple(_button_types(card))
 
 
 SPECIAL_CHECKS: Final[
-    tuple[Callable[[SubmittedTemplate], str | None], ...]
+    tuple[Callable[[SimulatedTemplate], str | None], ...]
 ] = (  # Source: facts 2.2, 2.3; no subcodes documented
     offer_malformed,
     catalog_malformed,

@@ -1,84 +1,99 @@
 """One template, the decisions about it, and the values of its webhooks."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS, MINUTE_MS
+from waypost.base.json_values import object_of, objects_in, text_or_none
 
 _ARCHIVE_RETENTION_MS: Final = 28 * DAY_MS  # Source: facts 2.6
 AUTO_GENERATED: Final = "AUTO_GENERATED"
 """The source of templates that Direct Send has generated."""
 
 
-class SimulatedTemplate(msgspec.Struct, frozen=True):
-    """One template in one language.
-
-    `components` are as they are read back: types in upper case, preset texts filled in. `review_due_ms` is None if no
-    review is planned, `resume_due_ms` if no pause will end by itself. `pauses` counts the pauses for quality, and
-    `paused_ms` is when the latest pause of any kind began. `correct_category` is the announced category, effective at
-    `category_due_ms`. While `is_paced`, messages are held until `pace_due_ms` or a request; then `pace_verdict` is
-    `release` or `drop`. `delete_due_ms` is when a pending deletion is completed, or an archived template is deleted.
-    `extras` are further members of the submission that are only read back. `source` is `AUTO_GENERATED` for a template
-    of Direct Send; of such a template `correct_category` is the category of its content.
-    """
+class SimulatedTemplate(msgspec.Struct, frozen=True, dict=True):
+    """One template in one language; its ids are empty while its submission is checked."""
 
     template_id: str
     waba_id: str
     name: str
     language: str
     category: str
-    components: list[dict[str, Any]]
+    components: list[dict[str, Any]]  # as they are read back: types in upper case, preset texts filled in
     parameter_format: str = "POSITIONAL"
     status: str = "PENDING"
     created_ms: int = 0
     updated_ms: int = 0
-    review_due_ms: int | None = None
+    review_due_ms: int | None = None  # None: no review is planned
     rejected_reason: str = "NONE"
     quality: str = "UNKNOWN"
     previous_category: str | None = None
     message_send_ttl_seconds: int | None = None
     edited_ms: tuple[int, ...] = ()
-    correct_category: str | None = None
-    pauses: int = 0
-    resume_due_ms: int | None = None
-    paused_ms: int | None = None
+    correct_category: str | None = None  # announced, from `category_due_ms`; of Direct Send: that of the content
+    pauses: int = 0  # for quality
+    resume_due_ms: int | None = None  # None: no pause will end by itself
+    paused_ms: int | None = None  # when the latest pause of any kind began
     category_due_ms: int | None = None
-    is_paced: bool = False
+    is_paced: bool = False  # messages are held until `pace_due_ms` or a request
     pace_due_ms: int | None = None
-    pace_verdict: str = "release"
-    delete_due_ms: int | None = None
-    extras: dict[str, Any] = {}
-    source: str | None = None
+    pace_verdict: str = "release"  # or `drop`: what then happens to the held messages
+    delete_due_ms: int | None = None  # when a pending deletion is completed, or an archived template is deleted
+    extras: dict[str, Any] = {}  # further members of the submission that are only read back
+    source: str | None = None  # or `AUTO_GENERATED`
+
+    @cached_property
+    def components_by_type(self) -> dict[str, dict[str, Any]]:
+        """The components by type; each type occurs at most once."""
+        return {component["type"]: component for component in self.components}
+
+    @cached_property
+    def cards(self) -> "list[SimulatedTemplate]":
+        """Each card of a carousel as a template with the card's components."""
+        cards = objects_in(self.components_by_type.get("CAROUSEL", {}).get("cards"))
+        return [replace(self, components=objects_in(card.get("components"))) for card in cards]
+
+    @property
+    def buttons(self) -> list[dict[str, Any]]:
+        """The buttons; none if there is no BUTTONS component."""
+        return objects_in(self.components_by_type.get("BUTTONS", {}).get("buttons"))
+
+    @property
+    def header_format(self) -> str:
+        """The format of the header; empty if there is none."""
+        return (
+            str(self.components_by_type["HEADER"].get("format", "TEXT")) if "HEADER" in self.components_by_type else ""
+        )
+
+    def text(self, component: str) -> str:
+        """Return the text of a component; empty if there is none."""
+        return text_or_none(self.components_by_type.get(component, {}).get("text")) or ""
+
+    def example(self, component: str) -> dict[str, Any]:
+        """Return the example of a component; empty if there is none."""
+        return object_of(self.components_by_type.get(component, {}).get("example"))
 
 
 @dataclass(frozen=True)
 class TemplateDecision:
-    """A decision about a template, by a review or otherwise.
+    """A decision about a template, by a review or otherwise."""
 
-    Args:
-        status: the template's new status.
-        reason: of the webhook; None is null.
-        explanation: reason and recommendation, if the operator gives an explanation.
-        event: of the webhook; empty: the status.
-        info: title and description, if the operator gives them.
-        resume_after_ms: after how long a pause ends by itself.
-    """
-
-    status: str
-    reason: str | None = "NONE"
-    explanation: tuple[str, str] | None = None
-    event: str = ""
-    info: tuple[str, str] | None = None
-    resume_after_ms: int | None = None
+    status: str  # the template's new status; empty: unchanged
+    reason: str | None = "NONE"  # of the webhook; None is null
+    explanation: tuple[str, str] | None = None  # reason and recommendation, if the operator gives an explanation
+    event: str = ""  # of the webhook; empty: the status
+    info: tuple[str, str] | None = None  # title and description, if the operator gives them
+    resume_after_ms: int | None = None  # after how long a pause ends by itself
 
 
 def apply_decision(template: SimulatedTemplate, decision: TemplateDecision, now_ms: int) -> SimulatedTemplate:
     """Return the template after a decision."""
     pause_ms = decision.resume_after_ms
-    if decision.status == template.status and pause_ms is None:  # only a webhook is sent
+    if decision.status in ("", template.status) and pause_ms is None:  # only a webhook is sent
         return replace(template, updated_ms=now_ms)
     is_sendable = decision.status == "APPROVED"
     return replace(
@@ -101,7 +116,7 @@ def status_update(template: SimulatedTemplate, decision: TemplateDecision, at_ms
     event = decision.event or decision.status
     value: dict[str, Any] = {
         "event": event,
-        **_template_members(template),
+        **template_members(template),
         "reason": decision.reason,
         "message_template_category": template.category,
     }
@@ -116,37 +131,11 @@ def status_update(template: SimulatedTemplate, decision: TemplateDecision, at_ms
     return value
 
 
-def quality_update(template: SimulatedTemplate, score: str) -> dict[str, Any]:
-    """Return the webhook value of a new quality. Source: facts 3.3."""
-    return {"previous_quality_score": template.quality, "new_quality_score": score, **_template_members(template)}
-
-
-def category_update(template: SimulatedTemplate, category: str, due_ms: int | None) -> dict[str, Any]:
-    """Return the webhook value of another category.
-
-    Args:
-        category: the new category.
-        due_ms: when an announced change takes effect; None: it has taken effect.
-
-    Source: facts 3.3: in the announcement `new_category` is the current one.
-    """
-    value = _template_members(template)
-    if due_ms is None:
-        return value | {"previous_category": template.category, "new_category": category}
-    return value | {
-        "new_category": template.category,
-        "correct_category": category,
-        "category_update_timestamp": due_ms // 1000,
-    }
-
-
 def components_update(template: SimulatedTemplate) -> dict[str, Any]:
     """Return the webhook value after an edit. Source: facts 3.3."""
-    by_type = {component["type"]: component for component in template.components}
-    value = _template_members(template)
+    value = template_members(template)
     for member, kind in (("title", "HEADER"), ("element", "BODY"), ("footer", "FOOTER")):
-        text = by_type.get(kind, {}).get("text")
-        if text:
+        if text := template.text(kind):
             value[f"message_template_{member}"] = text
     buttons = [
         {
@@ -154,12 +143,13 @@ def components_update(template: SimulatedTemplate) -> dict[str, Any]:
             for member in ("type", "text", "url", "phone_number")
             if button.get(member)
         }
-        for button in by_type.get("BUTTONS", {}).get("buttons", [])
+        for button in template.buttons
     ]
     return value | ({"message_template_buttons": buttons} if buttons else {})
 
 
-def _template_members(template: SimulatedTemplate) -> dict[str, Any]:
+def template_members(template: SimulatedTemplate) -> dict[str, Any]:
+    """Return the members that name a template in its webhooks."""
     return {
         "message_template_id": int(template.template_id),
         "message_template_name": template.name,
@@ -167,24 +157,16 @@ def _template_members(template: SimulatedTemplate) -> dict[str, Any]:
     }
 
 
-# fmt: off
-LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a template's own lifetime takes precedence
-    "":               30 * DAY_MS,    # a session message
-    "AUTHENTICATION": 10 * MINUTE_MS,
-    "UTILITY":        30 * DAY_MS,
-    "MARKETING":      30 * DAY_MS,
-}
-# fmt: on
-
-
 def lifetime_ms(template: SimulatedTemplate | None) -> int:
     """Return how long a message may wait for its phone; after that it is dropped without a status.
 
-    Source: facts 2.3 (-1 stands for 30 days), 7.3.
+    Args:
+        template: None for a session message.
+
+    Source: facts 2.3, `message_send_ttl_seconds` (-1 stands for 30 days), 7.3.
     """
-    if template is None:
-        return LIFETIMES_MS[""]
-    own_s = template.message_send_ttl_seconds
-    if own_s is None:
-        return LIFETIMES_MS.get(template.category, LIFETIMES_MS[""])
-    return LIFETIMES_MS[""] if own_s < 0 else own_s * 1000
+    own_s = template.message_send_ttl_seconds if template is not None else None
+    if own_s is not None and own_s >= 0:
+        return own_s * 1000
+    has_code = template is not None and template.category == "AUTHENTICATION" and own_s is None
+    return 10 * MINUTE_MS if has_code else 30 * DAY_MS

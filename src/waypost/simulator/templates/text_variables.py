@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, Final
 
@@ -32,11 +33,14 @@ class TextPlan:
         return "".join(segments)
 
 
+@lru_cache(maxsize=4096)
 def plan_text(text: str) -> TextPlan:
-    """Split a text at its variables."""
+    """Split a text at its variables; remembered, because a template's texts are filled for each message."""
     segments = VARIABLE.split(text)
     segments[1::2] = [name.strip() for name in segments[1::2]]
-    return TextPlan(tuple(segments), tuple(sorted(dict.fromkeys(segments[1::2]), key=_variable_order)))
+    names = dict.fromkeys(segments[1::2])
+    numbers = sorted((name for name in names if name.isascii() and name.isdigit()), key=int)
+    return TextPlan(tuple(segments), (*numbers, *(name for name in names if name not in numbers)))
 
 
 def variables(text: str) -> list[str]:
@@ -58,10 +62,6 @@ def contains_any(texts: Iterable[str], phrases: Iterable[str]) -> bool:
     """True if one of the texts contains one of the phrases, ignoring case."""
     joined_texts = "\n".join(texts).casefold()
     return any(phrase.casefold() in joined_texts for phrase in phrases)
-
-
-def _variable_order(name: str) -> tuple[int, int]:
-    return (0, int(name)) if name.isascii() and name.isdigit() else (1, 0)
 
 
 _EMOJI_RANGES: Final = (  # Source: Unicode, emoji-data.txt; characters that are pictures without a selector
@@ -137,7 +137,9 @@ def count_words(text: str) -> int:
     """Return the number of words of a text beside its variables.
 
     Words are separated by spaces. Of a token with variables, or with characters of a script that is written without
-    spaces, these characters and the other letters count. Source: facts 2.4, "Too many variables".
+    spaces, these characters and the other letters count.
+
+    Source: facts 2.4, "Too many variables".
     """
     words, unspaced = 0, 0
     for token in VARIABLE.sub(_VARIABLE_MARK, text).translate(_INVISIBLE).split():
