@@ -30,8 +30,8 @@ from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.notifications.template_changes import apply_status_change
-from waypost.notifications.template_sync import align_templates, make_review_event, name_and_language, present_ids
+from waypost.notifications.template_changes import apply_status_change, make_review_event, name_and_language
+from waypost.notifications.template_sync import align_templates, present_ids
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.apps.operator_history import (
     AppOperatorIds,

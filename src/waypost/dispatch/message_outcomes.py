@@ -124,7 +124,7 @@ class MessageOutcomes:
                         )
                 case OperatorRejected(code=code, text=text):
                     if state in (MessageState.ACCEPTED, MessageState.UNCERTAIN):
-                        self._fail_message(recorder, connection, row, result.app, code, text, unconfirmed=False)
+                        _fail_message(recorder, connection, row, result.app, code, text, unconfirmed=False)
                 case OutcomeUncertain(text=text):
                     if MessageState.UNCERTAIN in MESSAGE_TRANSITIONS[state]:
                         recorder.change_message_state(
@@ -135,7 +135,9 @@ class MessageOutcomes:
                             operator_message_id=None,
                             reason=text,
                         )
-                        unconfirmed.append(self._make_unconfirmed_job(row, at_ms))
+                        subject = JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, row.id)
+                        due_ms = at_ms + self._uncertain_for_ms
+                        unconfirmed.append(NewJob(QueueName.UNCONFIRMED, row.source, row.id, subject, due_ms))
         recorder.write()
         enqueue_jobs(connection, unconfirmed)
         complete_jobs(connection, [result.position for result in outcomes])
@@ -148,43 +150,37 @@ class MessageOutcomes:
         for timeout in unconfirmed:
             row = rows.get(timeout.message_id)
             if row is not None and recorder.state_of(row)[0] is MessageState.UNCERTAIN:
-                self._fail_message(
+                _fail_message(
                     recorder, connection, row, timeout.app, INVALID_RESPONSE_CODE, MAY_HAVE_ARRIVED, unconfirmed=True
                 )
         recorder.write()
         complete_jobs(connection, [timeout.position for timeout in unconfirmed])
         return [None] * len(unconfirmed)
 
-    def _fail_message(
-        self,
-        recorder: StateChangeRecorder,
-        connection: Connection,
-        row: MessageRow,
-        app: App,
-        code: int,
-        reason: str,
-        *,
-        unconfirmed: bool,
-    ) -> None:
-        recorder.change_message_state(
-            row,
-            app,
-            [MessageState.FAILED],
-            recipient_id=row.recipient_id or _find_recipient_id(connection, app, row.destination),
-            operator_message_id=None,
-            code=code,
-            reason=reason,
-            unconfirmed=unconfirmed,
-        )
 
-    def _make_unconfirmed_job(self, row: MessageRow, at_ms: int) -> NewJob:
-        return NewJob(
-            QueueName.UNCONFIRMED,
-            concurrency_group=row.source,
-            ordering_key=row.id,
-            subject=JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, row.id),
-            due_ms=at_ms + self._uncertain_for_ms,
-        )
+def _fail_message(
+    recorder: StateChangeRecorder,
+    connection: Connection,
+    row: MessageRow,
+    app: App,
+    code: int,
+    reason: str,
+    *,
+    unconfirmed: bool,
+) -> None:
+    recipient_id = row.recipient_id
+    if not recipient_id and not parse_group_id(row.destination):  # a group is not a recipient
+        recipient_id = get_or_create_recipient(connection, app, row.destination)
+    recorder.change_message_state(
+        row,
+        app,
+        [MessageState.FAILED],
+        recipient_id=recipient_id,
+        operator_message_id=None,
+        code=code,
+        reason=reason,
+        unconfirmed=unconfirmed,
+    )
 
 
 async def app_of_message(directory: Directory, row: MessageRow) -> App:
@@ -193,8 +189,3 @@ async def app_of_message(directory: Directory, row: MessageRow) -> App:
     if app is None:
         raise LookupError(f"message {row.id} has no app")
     return app
-
-
-def _find_recipient_id(connection: Connection, app: App, destination: str) -> int | None:
-    """Return the id of a message's recipient; None for a group, which is not a recipient."""
-    return None if parse_group_id(destination) else get_or_create_recipient(connection, app, destination)

@@ -10,12 +10,18 @@ from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.direct_calls import OperatorTemplate
-from waypost.domain.event import CategoryEvent, ReviewEvent
+from waypost.domain.event import CategoryEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.notifications.template_changes import apply_category_change, apply_status_change, reject_edit
+from waypost.notifications.template_changes import (
+    apply_category_change,
+    apply_status_change,
+    make_review_event,
+    name_and_language,
+    reject_edit,
+)
 from waypost.notifications.template_sync import align_template
 from waypost.store.apps.operator_history import current_operator_account_id
 from waypost.store.queue.job_subjects import SubjectKind
@@ -81,8 +87,12 @@ class TemplateOutcomes:
             if template is None or result.outcome is None:
                 continue
             if current_operator_account_id(connection, template.business_account_id) != result.account_id:
-                if result.position in completed and result.kind is not SubjectKind.TEMPLATE_REFRESH:
-                    _enqueue_resubmission(connection, result, template, at_ms)
+                # Its request went to the operator before a switch: it is submitted to the new one (decision 0033).
+                is_needed = result.kind not in (SubjectKind.TEMPLATE_REFRESH, SubjectKind.TEMPLATE_DELETION)
+                if is_needed and result.position in completed and template.status is not TemplateStatus.DELETED:
+                    is_new = template.pending_edit is None
+                    kind = SubjectKind.TEMPLATE_SUBMISSION if is_new else SubjectKind.TEMPLATE_EDIT
+                    enqueue_jobs(connection, [template_job(template, kind, due_ms=at_ms)])
                 continue
             if result.kind is SubjectKind.TEMPLATE_EDIT:
                 if template.status is TemplateStatus.DELETED or result.position not in completed:
@@ -104,7 +114,7 @@ class TemplateOutcomes:
                         job = template_job(template, SubjectKind.TEMPLATE_REFRESH, due_ms=at_ms)
                         enqueue_jobs(connection, [job])
                 case OperatorAccepted() as sent:
-                    self._apply_sent(
+                    _apply_sent(
                         connection, recorder, result, template, sent, at_ms, is_first=result.position in completed
                     )
                 case OperatorRejected(text=text, existing_id=existing_id):
@@ -117,48 +127,40 @@ class TemplateOutcomes:
         recorder.write()
         return [None] * len(outcomes)
 
-    def _apply_sent(
-        self,
-        connection: Connection,
-        recorder: StateChangeRecorder,
-        result: TemplateOutcome,
-        template: Template,
-        sent: OperatorAccepted,
-        at_ms: int,
-        *,
-        is_first: bool,
-    ) -> None:
-        """Apply the operator's success: its id, and perhaps another category that it has put the template in.
 
-        A commit whose response was lost comes again: only the first adds to the template's history.
-        """
-        operator_id = sent.operator_id
-        is_submission = result.kind is SubjectKind.TEMPLATE_SUBMISSION
-        if is_submission and is_id_of_deleted_template(connection, template, operator_id):
-            status = TemplateStatus.REJECTED
-            _apply_status(connection, recorder, result, template, status, NAME_STILL_AT_OPERATOR, at_ms)
-            return
-        if result.kind is SubjectKind.TEMPLATE_EDIT:
-            template = accept_edit(connection, template, at_ms)
-        if operator_id:
-            change_template(connection, template.id, operator_template_id=operator_id)
-        if result.kind is not SubjectKind.TEMPLATE_DELETION and is_first:
-            record_template_event(connection, template, TemplateEventKind.ACCEPTED, at_ms, operator_id=operator_id)
-        if is_submission and sent.category is not None:
-            names = (template.business_account_id, operator_id, *_name_and_language(template))
-            event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)
-            apply_category_change(connection, recorder, result.app, template, event, at_ms)
-        status = OPERATOR_STATUSES.get(sent.status or "")
-        if status is not None and result.kind is not SubjectKind.TEMPLATE_DELETION:
-            _apply_status(connection, recorder, result, template, status, None, at_ms)
+def _apply_sent(
+    connection: Connection,
+    recorder: StateChangeRecorder,
+    result: TemplateOutcome,
+    template: Template,
+    sent: OperatorAccepted,
+    at_ms: int,
+    *,
+    is_first: bool,
+) -> None:
+    """Apply the operator's success: its id, and perhaps another category that it has put the template in.
 
-
-def _enqueue_resubmission(connection: Connection, result: TemplateOutcome, template: Template, at_ms: int) -> None:
-    """Submit a template to the new operator when its request went to the one before the switch (decision 0033)."""
-    if result.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
+    A commit whose response was lost comes again: only the first adds to the template's history.
+    """
+    operator_id = sent.operator_id
+    is_submission = result.kind is SubjectKind.TEMPLATE_SUBMISSION
+    if is_submission and is_id_of_deleted_template(connection, template, operator_id):
+        status = TemplateStatus.REJECTED
+        _apply_status(connection, recorder, result, template, status, NAME_STILL_AT_OPERATOR, at_ms)
         return
-    kind = SubjectKind.TEMPLATE_SUBMISSION if template.pending_edit is None else SubjectKind.TEMPLATE_EDIT
-    enqueue_jobs(connection, [template_job(template, kind, due_ms=at_ms)])
+    if result.kind is SubjectKind.TEMPLATE_EDIT:
+        template = accept_edit(connection, template, at_ms)
+    if operator_id:
+        change_template(connection, template.id, operator_template_id=operator_id)
+    if result.kind is not SubjectKind.TEMPLATE_DELETION and is_first:
+        record_template_event(connection, template, TemplateEventKind.ACCEPTED, at_ms, operator_id=operator_id)
+    if is_submission and sent.category is not None:
+        names = (template.business_account_id, operator_id, *name_and_language(template))
+        event = CategoryEvent(*names, template.category.value, sent.category, is_done=True)
+        apply_category_change(connection, recorder, result.app, template, event, at_ms)
+    status = OPERATOR_STATUSES.get(sent.status or "")
+    if status is not None and result.kind is not SubjectKind.TEMPLATE_DELETION:
+        _apply_status(connection, recorder, result, template, status, None, at_ms)
 
 
 def _apply_status(
@@ -178,17 +180,5 @@ def _apply_status(
         return
     if template.status is not TemplateStatus.PENDING:  # its review has come before the response, and is newer
         return
-    element_name, language_code = _name_and_language(template)
-    event = ReviewEvent(
-        business_account_id=template.business_account_id,
-        operator_template_id=template.operator_template_id or "",
-        element_name=element_name,
-        language_code=language_code,
-        status=status.value,
-        reason=reason,
-    )
+    event = make_review_event(template, status.value, reason)
     apply_status_change(connection, recorder, result.app, template, status, event, at_ms)
-
-
-def _name_and_language(template: Template) -> tuple[str, str]:
-    return template.draft.element_name or "", template.draft.language_code

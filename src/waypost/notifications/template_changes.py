@@ -77,14 +77,8 @@ def reject_edit(
     change_template(connection, template.id, edit=rejected, modified_on_ms=at_ms)
     kind = TemplateEventKind.EDIT_REJECTED if is_rejected else TemplateEventKind.EDIT_FAILED
     record_template_event(connection, template, kind, at_ms, reason=outcome.text)
-    event = ReviewEvent(
-        business_account_id=template.business_account_id,
-        operator_template_id=template.operator_template_id or "",
-        element_name=template.draft.element_name or "",
-        language_code=template.draft.language_code,
-        status=status.value,
-        reason=f"{outcome.text} This is about the edit; the version before it stays {template.status}.",
-    )
+    reason = f"{outcome.text} This is about the edit; the version before it stays {template.status}."
+    event = make_review_event(template, status.value, reason)
     _emit(
         recorder,
         app,
@@ -173,3 +167,14 @@ def _emit(
 
 def _is_deleted(template: Template) -> bool:
     return template.status is TemplateStatus.DELETED
+
+
+def make_review_event(template: Template, status: str, reason: str | None) -> ReviewEvent:
+    """Return the event that a template has this status at the operator."""
+    operator_id = template.operator_template_id or ""
+    return ReviewEvent(template.business_account_id, operator_id, *name_and_language(template), status, reason)
+
+
+def name_and_language(template: Template) -> tuple[str, str]:
+    """Return a template's name and language."""
+    return template.draft.element_name or "", template.draft.language_code

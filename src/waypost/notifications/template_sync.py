@@ -9,11 +9,17 @@ from sqlalchemy import Connection
 from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.direct_calls import OperatorTemplate
-from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.event import CategoryEvent, QualityEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES, QUALITIES
 from waypost.domain.templates.template import Category, Template, TemplateStatus, have_same_contents
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
+from waypost.notifications.template_changes import (
+    apply_category_change,
+    apply_quality_change,
+    apply_status_change,
+    make_review_event,
+    name_and_language,
+)
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.templates.events import TemplateEventKind
 from waypost.store.templates.templates import adopt_template, change_contents, change_template, find_operator_template
@@ -133,14 +139,3 @@ def align_template(
     apply_quality_change(connection, recorder, app, template, QualityEvent(*names, listed.quality), now_ms)
     event = CategoryEvent(*names, template.category.value, listed.category, is_done=True)
     apply_category_change(connection, recorder, app, template, event, now_ms)
-
-
-def make_review_event(template: Template, status: str, reason: str | None) -> ReviewEvent:
-    """Return the event that a template has this status at the operator."""
-    operator_id = template.operator_template_id or ""
-    return ReviewEvent(template.business_account_id, operator_id, *name_and_language(template), status, reason)
-
-
-def name_and_language(template: Template) -> tuple[str, str]:
-    """Return a template's name and language."""
-    return template.draft.element_name or "", template.draft.language_code

@@ -24,7 +24,8 @@ from waypost.domain.direct_calls import (
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
-from waypost.notifications.template_sync import LISTED_AS_APPROVED, name_and_language
+from waypost.notifications.template_changes import name_and_language
+from waypost.notifications.template_sync import LISTED_AS_APPROVED
 from waypost.store.templates.templates import find_templates, queued_template_ids
 
 EXPIRY_WARNING_DAYS: Final = 7

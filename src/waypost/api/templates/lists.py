@@ -20,8 +20,8 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.rendering import flatten_template
 from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.notifications.template_changes import apply_status_change
-from waypost.notifications.template_sync import add_found_template, align_templates, make_review_event, present_ids
+from waypost.notifications.template_changes import apply_status_change, make_review_event
+from waypost.notifications.template_sync import add_found_template, align_templates, present_ids
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.templates.templates import find_templates, queued_template_ids, templates_by_ids
 from waypost.wire.responses import Success, success
