@@ -401,7 +401,7 @@ def _is_within(value: float, ge: float = -inf, gt: float = -inf, le: float = inf
 
 
 def _convert_path(type_: type, value: object) -> object:
-    if type_ is Path and isinstance(value, str):
+    if type_ is Path and isinstance(value, str | Path):
         return Path(value)
     raise ValueError
 
