@@ -12,7 +12,7 @@ import pytest
 from tests.support.callback_sink import CallbackSink
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
-from waypost.config import Settings
+from waypost.config import convert_settings
 
 
 @dataclass
@@ -95,7 +95,7 @@ class DevStarter:
     ) -> RunningDev:
         """Start it with further settings, and return when it responds."""
         values: dict[str, Any] = {"data": self.folder / folder, "port": 0, "rates": False, "log_level": "error"}
-        chosen = Settings(**(values | dict(settings or {})))
+        chosen = convert_settings(values | dict(settings or {}))
         dev = DevServer(DevOptions(chosen, simulator_port=0, env_file=self.folder / f"{folder}.env", **options))
         try:
             started = RunningDev(dev, await dev.open(), self.http)
