@@ -236,7 +236,6 @@ def histogram(
 
     Args:
         frame: frame of the chart; it formats the values of the horizontal axis.
-        bins: the bars.
         low: lower end of the axis; above 0.
         high: upper end of the axis.
         ticks: labelled values of the axis.
@@ -299,8 +298,6 @@ def bar_chart(frame: ChartFrame, series: Sequence[ChartSeries], labels: Sequence
     """Return stacked bars, one per label, with the first series at the bottom.
 
     Args:
-        frame: frame of the chart.
-        series: the layers.
         labels: labels of the bars; some of them are shown below.
     """
     count = len(labels)
@@ -347,8 +344,6 @@ def line_chart(
     """Return a line chart; a line has a gap at each None.
 
     Args:
-        frame: frame of the chart.
-        series: the lines.
         labels: labels of the positions; some of them are shown below.
         marks: horizontal reference lines.
         logarithmic: use a logarithmic axis; values below 1 are drawn at 1.

@@ -14,7 +14,7 @@ from waypost.console import rendering
 from waypost.console.api_clients import ControlClient
 from waypost.console.services import ConsoleServices
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import ElementRenderer, PageElement, StreamRunner, stream_elements
+from waypost.console.web.streams import ElementRenderer, PageElement, StreamRunner
 
 CONTEXT_TIMEOUT_S: Final = 2.0
 """A page does not wait longer for the simulator: it is shown without these badges."""
@@ -143,7 +143,7 @@ class PageTools:
         async def render_all() -> Sequence[PageElement]:
             return [*await render(), *await self._badge_elements(page_request)]
 
-        return stream_elements(page_request, render_all, runner=self.stream_runner, **pace)
+        return self.stream_runner.respond(page_request, render_all, **pace)
 
     def is_administrator(self, page_request: PageRequest) -> bool:
         """True if the user may change what all partners share; in a demo everybody may."""

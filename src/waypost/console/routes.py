@@ -35,7 +35,7 @@ from waypost.console.route import (
     rows_at,
 )
 from waypost.console.settings import access, app, audit, operator, personal_data, profile
-from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots
+from waypost.console.simulator import clock, faults, fleets, reviews, rules, snapshots
 from waypost.console.simulator.context import require_simulator
 from waypost.console.templates import draft_text, editor, gallery
 from waypost.console.templates import page as template
@@ -177,8 +177,8 @@ SIMULATOR: Final = tuple(
             action_row("/templates/{template_id}/{act}", reviews.act_on_template, "act on a template as the operator"),
             page_row("/faults", faults.show_faults, "Arm a fault", tab="Faults"),
             live_row("/faults/live", faults.live_faults, "updates of it"),
-            page_row("/faults/new/{on}/{kind}", fault_forms.show_fault_form, "form of one kind of fault"),
-            action_row("/faults/new/{on}/{kind}", fault_forms.arm_form, "arm a fault"),
+            page_row("/faults/new/{on}/{kind}", faults.show_fault_form, "form of one kind of fault"),
+            action_row("/faults/new/{on}/{kind}", faults.arm_form, "arm a fault"),
             action_row("/faults/presets/{key}", faults.arm_preset, "arm a preset of faults"),
             action_row("/faults/presets/{key}/disarm", faults.disarm_preset, "disarm a preset of faults"),
             action_row("/faults/json", faults.arm_json, "arm a fault given as JSON"),

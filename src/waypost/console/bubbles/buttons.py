@@ -13,46 +13,29 @@ BUTTONS_SHOWN_OF_MORE: Final = 2
 NOT_REQUESTED: Final = "I didn't request a code"
 
 
-@dataclass(frozen=True, slots=True)
-class ButtonBehaviour:
-    """Look and behaviour of one kind of button.
-
-    Attributes:
-        does: `reply`, `link`, `copy`, or the sheet of `bubble.html` that opens.
-        icon: icon of ui.html; empty: none.
-        label: default label.
-        value: member of the button that is opened, copied or called.
-    """
-
-    does: str
-    icon: str
-    label: str = ""
-    value: str = ""
-
-
 BUTTON_BEHAVIOURS: Final = {  # Source: decision 0057; kinds as in the simulator's tables of buttons
-    # does, icon, label, value
-    "QUICK_REPLY": ButtonBehaviour("reply", "reply"),
-    "REPLY": ButtonBehaviour("reply", "reply"),
-    "LIST_ROW": ButtonBehaviour("reply", ""),
-    "NOT_REQUESTED": ButtonBehaviour("reply", "warn", NOT_REQUESTED),
-    "URL": ButtonBehaviour("link", "link", "Open", "url"),
-    "PHONE_NUMBER": ButtonBehaviour("call", "call", "Call", "phone_number"),
-    "VOICE_CALL": ButtonBehaviour("call", "call", "Call now"),
-    "COPY_CODE": ButtonBehaviour("copy", "copy", "Copy offer code", "code"),
-    "OTP": ButtonBehaviour("copy", "copy", "Copy code", "code"),
-    "FLOW": ButtonBehaviour("flow", "form", "Open"),
-    "ADDRESS": ButtonBehaviour("address", "form", "Provide address"),
-    "CALL_PERMISSION": ButtonBehaviour("permission", "call", "Choose preference"),
-    "CATALOG": ButtonBehaviour("items", "bag", "View catalog"),
-    "MPM": ButtonBehaviour("items", "bag", "View items"),
-    "SPM": ButtonBehaviour("items", "bag", "View"),
-    "PRODUCT": ButtonBehaviour("items", "bag", "View"),
-    "LOCATION_REQUEST": ButtonBehaviour("place", "place", "Send location"),
-    "REVIEW_AND_PAY": ButtonBehaviour("pay", "bag", "Review and pay"),
-    "REQUEST_CONTACT_INFO": ButtonBehaviour("contact", "person", "Share contact info"),
+    # does: `reply`, `link`, `copy`, or the sheet of `bubble.html` that opens; icon of ui.html; default label; and the
+    # member of the button that is opened, copied or called
+    "QUICK_REPLY": ("reply", "reply", "", ""),
+    "REPLY": ("reply", "reply", "", ""),
+    "LIST_ROW": ("reply", "", "", ""),
+    "NOT_REQUESTED": ("reply", "warn", NOT_REQUESTED, ""),
+    "URL": ("link", "link", "Open", "url"),
+    "PHONE_NUMBER": ("call", "call", "Call", "phone_number"),
+    "VOICE_CALL": ("call", "call", "Call now", ""),
+    "COPY_CODE": ("copy", "copy", "Copy offer code", "code"),
+    "OTP": ("copy", "copy", "Copy code", "code"),
+    "FLOW": ("flow", "form", "Open", ""),
+    "ADDRESS": ("address", "form", "Provide address", ""),
+    "CALL_PERMISSION": ("permission", "call", "Choose preference", ""),
+    "CATALOG": ("items", "bag", "View catalog", ""),
+    "MPM": ("items", "bag", "View items", ""),
+    "SPM": ("items", "bag", "View", ""),
+    "PRODUCT": ("items", "bag", "View", ""),
+    "LOCATION_REQUEST": ("place", "place", "Send location", ""),
+    "REVIEW_AND_PAY": ("pay", "bag", "Review and pay", ""),
+    "REQUEST_CONTACT_INFO": ("contact", "person", "Share contact info", ""),
 }
-_OTHER: Final = ButtonBehaviour("nothing", "")
 
 _ANY_ADDRESS: Final = (("name", "Name"), ("phone_number", "Phone number"), ("address", "Address"), ("city", "City"))
 ADDRESS_FIELDS: Final = {  # Source: the operator's page "Address messages": by country
@@ -77,7 +60,7 @@ class ButtonView:
     Attributes:
         index: index by which it is tapped.
         kind: type in the message.
-        does: see `ButtonBehaviour`.
+        does: see `BUTTON_BEHAVIOURS`.
         value: URL, code or number that is opened, copied or called.
         note: remark for the console's user.
         items: products of a catalog or product list: `id` and `section`.
@@ -120,21 +103,21 @@ def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[tuple
 
 def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
     name = text_of(raw.get("type"))
-    kind = BUTTON_BEHAVIOURS.get(name, _OTHER)
+    does, icon, label, member = BUTTON_BEHAVIOURS.get(name, ("nothing", "", "", ""))
     index = integer_or_none(raw.get("index"))
     view = ButtonView(
         index=place if index is None else index,
         kind=name,
-        does=kind.does,
-        icon=kind.icon,
-        text=text_of(raw.get("text")) or kind.label or name.replace("_", " ").capitalize(),
-        value=text_of(raw.get(kind.value)) if kind.value else "",
+        does=does,
+        icon=icon,
+        text=text_of(raw.get("text")) or label or name.replace("_", " ").capitalize(),
+        value=text_of(raw.get(member)) if member else "",
         description=text_of(raw.get("description")),
         note=_note(name, raw),
         catalog_id=text_of(raw.get("catalog_id")),
         items=_items(raw),
         flow_data=_flow_data(raw),
-        fields=ADDRESS_FIELDS.get(text_of(raw.get("country")), _ANY_ADDRESS) if kind.does == "address" else (),
+        fields=ADDRESS_FIELDS.get(text_of(raw.get("country")), _ANY_ADDRESS) if does == "address" else (),
         card=card,
     )
     if view.does == "link" and safe_link(view.value) is None:

@@ -1,7 +1,7 @@
 """Getting started: create a sample template, and send a template to a simulated phone, with one click each."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -35,22 +35,8 @@ SAMPLE_TEMPLATE: Final = TemplateDraft(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FirstMessage:
-    """The message that one click sends.
-
-    Attributes:
-        parameters: values from the template's example.
-        phone: as the control API shows it.
-    """
-
-    template: Template
-    parameters: list[str]
-    phone: dict[str, Any]
-
-
-async def find_first_message(tools: PageTools, page_request: PageRequest) -> FirstMessage | None:
-    """Return the newest template that can be sent with its example values, and a phone; None without either."""
+async def find_first_message(tools: PageTools, page_request: PageRequest) -> dict[str, Any] | None:
+    """Return the newest `template` that can be sent with its example values, the `parameters`, and a `phone`, or None."""
     control, app = tools.services.apis.control, page_request.app
     if control is None or not app.phone_number:
         return None
@@ -72,7 +58,7 @@ async def find_first_message(tools: PageTools, page_request: PageRequest) -> Fir
     for template in templates:
         parameters = _parameters(template)
         if parameters is not None:
-            return FirstMessage(template, parameters, phones[0])
+            return {"template": template, "parameters": parameters, "phone": phones[0]}
     return None
 
 
@@ -102,15 +88,15 @@ async def send_first_message(tools: PageTools, page_request: PageRequest) -> Res
     fields: dict[str, str] = {
         "channel": "whatsapp",
         "source": app.phone_number,
-        "destination": first.phone["phone"],
+        "destination": first["phone"]["phone"],
         "src.name": app.name,
-        "template": json.dumps({"id": first.template.id, "params": first.parameters}),
+        "template": json.dumps({"id": first["template"].id, "params": first["parameters"]}),
     }
     response: dict[str, Any] = await tools.services.apis.app(app).form(
         "POST", f"/partner/app/{app.id}/template/msg", fields
     )
     return tools.redirect(
-        f"/phones?show={first.phone['phone']}",
+        f"/phones?show={first['phone']['phone']}",
         "Template sent.",
         hint=f"Tap a button on the phone. Message ID: {response['messageId']}.",
     )

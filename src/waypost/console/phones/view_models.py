@@ -144,18 +144,14 @@ async def translate_errors(call: Awaitable[Any]) -> Any:
     try:
         return await call
     except ApiResponseError as error:
-        raise _translate(error) from error
-
-
-def _translate(error: ApiResponseError) -> Exception:
-    known = PHONE_ERROR_TEXTS.get((error.field, error.rule)) or PHONE_ERROR_TEXTS.get((error.field, error.status))
-    if known is not None:
-        return InvalidPageRequest(*known)
-    if error.status == 404 and not error.accepted:
-        return NotFound()
-    text = (error.rule or error.message).strip().rstrip(".")
-    sentence = text[:1].upper() + text[1:] + "."
-    return InvalidPageRequest(sentence, f"Accepted: {error.accepted}." if error.accepted else "")
+        known = PHONE_ERROR_TEXTS.get((error.field, error.rule)) or PHONE_ERROR_TEXTS.get((error.field, error.status))
+        if known is not None:
+            raise InvalidPageRequest(*known) from error
+        if error.status == 404 and not error.accepted:
+            raise NotFound from error
+        text = (error.rule or error.message).strip().rstrip(".")
+        hint = f"Accepted: {error.accepted}." if error.accepted else ""
+        raise InvalidPageRequest(f"{text[:1].upper()}{text[1:]}.", hint) from error
 
 
 _TYPES_NAMED_IN_SUMMARY: Final = ("location", "contacts", "order", "unsupported")
@@ -208,11 +204,14 @@ def build_chat_messages(
     def name_author(item: dict[str, Any]) -> dict[str, Any]:
         return {**item, "author": business_name} if item["direction"] == "to_phone" else item
 
+    def find_media(media_id: str) -> dict[str, str]:
+        return {"url": f"/phones/media/{media_id}"} if media_id.isascii() and media_id.isdigit() else {}
+
     ordered = sorted(map(name_author, items), key=lambda item: (_arrived_ms(item), item["position"]))
     quoted_ids = {item["wamid"] for item in quoted}
     return [
         ChatMessage(f"i-{phone}-{item['position']}", _arrived_ms(item), item)
-        for item in prepare_messages([*map(name_author, quoted), *ordered], _media_link)
+        for item in prepare_messages([*map(name_author, quoted), *ordered], find_media)
         if item["wamid"] not in quoted_ids
     ]
 
@@ -232,11 +231,6 @@ def _arrived_ms(item: dict[str, Any]) -> int:
     """Return when the message arrived on the phone, or was sent by it."""
     delivered_ms = item.get("delivered_ms")
     return int(delivered_ms if delivered_ms is not None else item["at_ms"])
-
-
-def _media_link(media_id: str) -> dict[str, str]:
-    is_known = media_id.isascii() and media_id.isdigit()
-    return {"url": f"/phones/media/{media_id}"} if is_known else {}
 
 
 MAX_CHAT_MESSAGES: Final = 100

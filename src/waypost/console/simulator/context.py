@@ -1,6 +1,6 @@
 """Forms that are drawn from the control API's declarations, parsing of their fields, and calls of the control API."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -20,14 +20,12 @@ def parse_seconds_ms(text: str, name: str) -> int | None:
     Raises:
         InvalidPageRequest: the text is not a number.
     """
-    text = text.strip().replace(",", ".")
-    if not text:
+    if not text.strip():
         return None
-    head, point, tail = text.partition(".")
-    is_number = head.isascii() and head.isdecimal() and (not point or tail.isdecimal())
-    if not is_number or len(text) > _MAX_DIGITS:
-        raise InvalidPageRequest(f"{text[:40]!r} is not a number of seconds.", f"Enter a number for {name}.")
-    return round(float(text) * 1000)
+    seconds = parse_fraction(text)
+    if isinstance(seconds, str):
+        raise InvalidPageRequest(f"{seconds[:40]!r} is not a number of seconds.", f"Enter a number for {name}.")
+    return round(seconds * 1000)
 
 
 def parse_whole(text: str) -> int | str:
@@ -38,7 +36,7 @@ def parse_whole(text: str) -> int | str:
 
 
 def parse_fraction(text: str) -> float | str:
-    """Return a number with a fraction; other text unchanged, as `whole` does."""
+    """Return a number with a fraction; other text unchanged, as `parse_whole` does."""
     text = text.strip().replace(",", ".")
     head, point, tail = text.partition(".")
     is_number = text.isascii() and (head or "0").isdecimal() and (not point or tail.isdecimal())
@@ -61,21 +59,13 @@ def field_kind(field: Declaration) -> str:
 
 def format_fields(fields: Sequence[Declaration], values: Mapping[str, Any]) -> dict[str, str]:
     """Return values of the control API as texts of a form."""
-    texts: dict[str, str] = {}
-    for field in fields:
-        value = values[field["name"]]
-        match field_kind(field):
-            case _ if value is None:
-                texts[field["name"]] = ""
-            case "seconds":
-                texts[field["name"]] = f"{value / 1000:g}"
-            case "flag":
-                texts[field["name"]] = "on" if value else ""
-            case "words":
-                texts[field["name"]] = "\n".join(value)
-            case _:
-                texts[field["name"]] = str(value)
-    return texts
+    formats: dict[str, Callable[[Any], str]] = {
+        "seconds": lambda value: f"{value / 1000:g}",
+        "flag": lambda value: "on" if value else "",
+        "words": "\n".join,
+    }
+    known = [(field["name"], formats.get(field_kind(field), str), values[field["name"]]) for field in fields]
+    return {name: "" if value is None else text_of(value) for name, text_of, value in known}
 
 
 def parse_fields(fields: Sequence[Declaration], typed: Mapping[str, str]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from waypost.console.simulator.scripts import (
     EDIT_FIELD,
     SCRIPT_PRESETS,
     ScriptRow,
-    StepDeclarations,
     describe_step,
     edit_rows,
     explain_error,
@@ -61,7 +60,8 @@ async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
         if edit:
             rows = edit_rows(rows, edit, typed.get("json", ""), declared["steps"])
             return await _page(tools, page_request, {**typed, "script": _CUSTOM_SCRIPT}, rows=rows)
-        body["script"] = _parse_script(typed, rows, declared["steps"])
+        steps = {preset.key: list(preset.steps) for preset in SCRIPT_PRESETS}.get(typed.get("script", ""), [])
+        body["script"] = parse_rows(rows, declared["steps"]) if typed.get("script") == _CUSTOM_SCRIPT else steps
         await control.post("/control/fleets", body)
     except InvalidPageRequest as error:
         return await page(wrong_field="script", wrong=f"{error.text} {error.hint}")
@@ -124,13 +124,6 @@ def _suggest_fleet(fleets: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     names = ("crowd" if at == 1 else f"crowd-{at}" for at in count(1))
     name = next(name for name in names if name not in taken)
     return name, str(max((int(fleet["last"]) + 1 for fleet in fleets), default=15_551_000_000))
-
-
-def _parse_script(typed: dict[str, str], rows: list[ScriptRow], declared: StepDeclarations) -> list[dict[str, Any]]:
-    chosen = typed.get("script", "")
-    if chosen == _CUSTOM_SCRIPT:
-        return parse_rows(rows, declared)
-    return [step for preset in SCRIPT_PRESETS if preset.key == chosen for step in preset.steps]
 
 
 async def _get_fleet(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:

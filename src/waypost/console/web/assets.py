@@ -3,7 +3,7 @@
 import hashlib
 from functools import cached_property
 from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Final
 
 from starlette.requests import Request
@@ -51,7 +51,12 @@ class Assets:
     @cached_property
     def files(self) -> dict[str, tuple[str, bytes]]:
         """Media type and bytes by path, read with the first request."""
-        return dict(sorted(_files(resources.files("waypost.console") / "static")))
+        root = Path(str(resources.files("waypost.console"))) / "static"
+        return {
+            path.relative_to(root).as_posix(): (ASSET_MEDIA_TYPES[path.suffix], path.read_bytes())
+            for path in sorted(root.rglob("*"))
+            if path.suffix in ASSET_MEDIA_TYPES
+        }
 
     @cached_property
     def digest(self) -> str:
@@ -79,15 +84,3 @@ class Assets:
         is_current = request.path_params["digest"] == self.digest
         cache = _IMMUTABLE if is_current else {"Cache-Control": "no-cache"}
         return Response(content, headers={**cache, **SECURITY_HEADERS, "Content-Type": kind})
-
-
-def _files(folder: Traversable, before: str = "") -> list[tuple[str, tuple[str, bytes]]]:
-    files: list[tuple[str, tuple[str, bytes]]] = []
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            files += _files(entry, f"{before}{entry.name}/")
-            continue
-        kind = ASSET_MEDIA_TYPES.get(f".{entry.name.rpartition('.')[2]}")
-        if kind is not None:
-            files.append((f"{before}{entry.name}", (kind, entry.read_bytes())))
-    return files

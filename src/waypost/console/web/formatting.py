@@ -51,91 +51,28 @@ def pretty_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-STATE_KINDS: Final = {
-    # kind: states, in lower case
-    "good": (
-        "active",
-        "approved",
-        "delivered",
-        "done",
-        "green",
-        "high",
-        "live",
-        "no errors",
-        "ok",
-        "valid",
-        "window open",
-    ),
-    "info": (
-        "clock changed",
-        "in appeal",
-        "of this app",
-        "pending",
-        "read",
-        "sandbox requested",
-        "setting",
-        "simulated phones",
-        "stopped",
-        "unread",
-        "waiting",
-        "you",
-    ),
-    "quiet": (
-        "accepted",
-        "archived",
-        "default",
-        "deleted",
-        "does not expire",
-        "ended",
-        "enqueued",
-        "fleet",
-        "in progress",
-        "paused by you",
-        "real time",
-        "revoked",
-        "sandbox",
-        "sent",
-        "window closed",
-    ),
-    "warn": (
-        "blocked",
-        "expires soon",
-        "flagged",
-        "held by pacing",
-        "locked",
-        "medium",
-        "no marketing",
-        "off",
-        "offline",
-        "paused",
-        "paused by the service",
-        "people",
-        "rejected in review",
-        "retrying",
-        "uncertain",
-        "unconfirmed",
-        "warning",
-        "yellow",
-    ),
-    "bad": (
-        "api error",
-        "armed",
-        "dead letter",
-        "deactivated",
-        "disabled",
-        "error",
-        "expired",
-        "failed",
-        "failing",
-        "failure",
-        "given up",
-        "low",
-        "no response",
-        "phone condition",
-        "reached",
-        "red",
-        "rejected",
-    ),
+STATE_KINDS: Final = {  # kind: states, in lower case
+    kind: states.split(", ")
+    for kind, states in {
+        "good": "active, approved, delivered, done, green, high, live, no errors, ok, valid, window open",
+        "info": (
+            "clock changed, in appeal, of this app, pending, read, sandbox requested, setting, "
+            "simulated phones, stopped, unread, waiting, you"
+        ),
+        "quiet": (
+            "accepted, archived, default, deleted, does not expire, ended, enqueued, fleet, in progress, "
+            "paused by you, real time, revoked, sandbox, sent, window closed"
+        ),
+        "warn": (
+            "blocked, expires soon, flagged, held by pacing, locked, medium, no marketing, off, offline, "
+            "paused, paused by the service, people, rejected in review, retrying, uncertain, unconfirmed, "
+            "warning, yellow"
+        ),
+        "bad": (
+            "api error, armed, dead letter, deactivated, disabled, error, expired, failed, failing, "
+            "failure, given up, low, no response, phone condition, reached, red, rejected"
+        ),
+    }.items()
 }
 _KIND_BY_STATE: Final = {state: kind for kind, states in STATE_KINDS.items() for state in states}
 

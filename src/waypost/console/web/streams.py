@@ -123,35 +123,6 @@ ElementRenderer = Callable[[], Awaitable[Sequence[PageElement]]]
 """Renders all elements of a stream in their current state."""
 
 
-def stream_elements(
-    page_request: PageRequest,
-    render: ElementRenderer,
-    *,
-    runner: "StreamRunner",
-    rest_s: float = DEFAULT_REST_S,
-    at_least_s: float = 1.0,
-) -> Response:
-    """Return an event stream of rendered elements.
-
-    Args:
-        render: renders all elements.
-        runner: the console's stream runner.
-        rest_s: minimum time between two renderings.
-        at_least_s: maximum time between two renderings.
-    """
-    if runner.is_full(page_request.partner.id):
-        return Response("Too many open pages. Close some of them.", 503, media_type="text/plain")
-    open_request = page_request.request.scope.get("extensions", {}).get("waypost.open_request")
-    if open_request is not None:
-        open_request.exclude_from_drain()
-    return StreamingResponse(
-        runner.events(page_request, render, rest_s=rest_s, at_least_s=at_least_s),
-        media_type="text/event-stream",
-        # A stream ends when the service stops, and a proxy must not send a request on its connection then.
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"},
-    )
-
-
 class StreamRunner:
     """Runs streams: waits for a change, renders, compares and sends.
 
@@ -183,9 +154,32 @@ class StreamRunner:
         """Number of open streams."""
         return self._open.total()
 
-    def is_full(self, partner_id: int) -> bool:
-        """True if a partner may not open another stream."""
-        return self.open_count >= MAX_STREAMS or self._open[partner_id] >= MAX_STREAMS_PER_PARTNER
+    def respond(
+        self,
+        page_request: PageRequest,
+        render: ElementRenderer,
+        *,
+        rest_s: float = DEFAULT_REST_S,
+        at_least_s: float = DEFAULT_POLL_S,
+    ) -> Response:
+        """Return an event stream of rendered elements.
+
+        Args:
+            render: renders all elements.
+            rest_s: minimum time between two renderings.
+            at_least_s: maximum time between two renderings.
+        """
+        if self.open_count >= MAX_STREAMS or self._open[page_request.partner.id] >= MAX_STREAMS_PER_PARTNER:
+            return Response("Too many open pages. Close some of them.", 503, media_type="text/plain")
+        open_request = page_request.request.scope.get("extensions", {}).get("waypost.open_request")
+        if open_request is not None:
+            open_request.exclude_from_drain()
+        return StreamingResponse(
+            self.events(page_request, render, rest_s=rest_s, at_least_s=at_least_s),
+            media_type="text/event-stream",
+            # A stream ends when the service stops, and a proxy must not send a request on its connection then.
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"},
+        )
 
     async def events(
         self, page_request: PageRequest, render: ElementRenderer, *, rest_s: float, at_least_s: float

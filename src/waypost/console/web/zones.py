@@ -205,17 +205,19 @@ def iso_time(at_ms: int | None) -> str:
 def write_times_in_utc(value: Any) -> Any:
     """Return JSON in which every time, such as `accepted_on_ms`, is a text in UTC, `accepted_on`."""
     if isinstance(value, dict):
-        return dict(_utc_member(str(name), member) for name, member in cast("dict[Any, Any]", value).items())
+        written: dict[str, Any] = {}
+        for name, member in cast("dict[Any, Any]", value).items():
+            time = _TIME_MEMBER.fullmatch(str(name))
+            if time and member is None:
+                written[time[1]] = None
+            elif time and isinstance(member, int):
+                written[time[1]] = iso_time(member)
+            else:
+                written[str(name)] = write_times_in_utc(member)
+        return written
     if isinstance(value, (list, tuple)):
         return [write_times_in_utc(item) for item in cast("list[Any]", value)]
     return value
-
-
-def _utc_member(name: str, value: Any) -> tuple[str, Any]:
-    match = _TIME_MEMBER.fullmatch(name)
-    if match and (value is None or isinstance(value, int)):
-        return match[1], None if value is None else iso_time(value)
-    return name, write_times_in_utc(value)
 
 
 def _moment_text(at: datetime, now: datetime) -> str:
