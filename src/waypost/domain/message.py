@@ -121,11 +121,6 @@ def content_kind(content: Content) -> MessageKind:
             return MessageKind.SESSION
 
 
-def is_marketing_content(content: Content) -> bool:
-    """True if the content is sent through the operator's API for marketing messages."""
-    return isinstance(content, TemplateSend | Passthrough) and content.is_marketing
-
-
 def reply_target_id(content: Content) -> str | None:
     """Return the id of the message that a content replies or reacts to, ours or the operator's; else None."""
     match content:

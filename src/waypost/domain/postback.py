@@ -99,7 +99,12 @@ def find_choice(event: InboundEvent, replied_to: Content | None) -> ChoiceReply:
     """
     returned_id = event.text("id")
     if not is_choice_reference(returned_id):
-        ids = _choice_ids(replied_to.body) if isinstance(replied_to, Passthrough) else []
+        ids: list[str] = []  # of an interactive passthrough's buttons and rows, in order. Source: facts 9.3
+        if isinstance(replied_to, Passthrough):
+            action = _member(replied_to.body, "action")
+            buttons = [_member(button, "reply") for button in _items(action, "buttons")]
+            rows = [row for section in _items(action, "sections") for row in _items(section, "rows")]
+            ids = [str(_member(choice, "id")) for choice in (*buttons, *rows)]
         number = ids.index(returned_id) + 1 if returned_id in ids else None
         return ChoiceReply(returned_id, number, returned_id or None)
     number = _parse_index(returned_id.rpartition(":")[2])
@@ -109,14 +114,6 @@ def find_choice(event: InboundEvent, replied_to: Content | None) -> ChoiceReply:
     if number is None or not 1 <= number <= len(choices):
         return ChoiceReply(replied_to.sender_id, None, None)
     return ChoiceReply(replied_to.sender_id, number, choices[number - 1].postback_text)
-
-
-def _choice_ids(body: Any) -> list[str]:
-    """Return the ids of an interactive passthrough's buttons and rows, in order. Source: facts 9.3."""
-    action = _member(body, "action")
-    buttons = [_member(button, "reply") for button in _items(action, "buttons")]
-    rows = [row for section in _items(action, "sections") for row in _items(section, "rows")]
-    return [str(_member(choice, "id")) for choice in (*buttons, *rows)]
 
 
 def _member(value: Any, name: str) -> Any:

@@ -23,22 +23,17 @@ def read_secret(value: str | None, file: Path | None, *, name: str, prompt: bool
     if value:
         return value
     if file is not None:
-        secret = _read_first_line(file, name)
+        try:
+            text = sys.stdin.readline() if file == STDIN else file.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            raise typer.BadParameter(f"{file} cannot be read for the {name}: {error_text(error)}") from error
+        secret = text.partition("\n")[0].strip()
         if not secret:
             raise typer.BadParameter(f"{file} has no line for the {name}")
         return secret
     if prompt and sys.stdin.isatty():
         return typer.prompt(name.capitalize(), hide_input=True)
     return None
-
-
-def _read_first_line(file: Path, name: str) -> str:
-    if file == STDIN:
-        return sys.stdin.readline().strip()
-    try:
-        return file.read_text(encoding="utf-8").partition("\n")[0].strip()
-    except (OSError, UnicodeError) as error:
-        raise typer.BadParameter(f"{file} cannot be read for the {name}: {error_text(error)}") from error
 
 
 account = typer.Typer(help="Operator accounts and business accounts.", no_args_is_help=True)
@@ -98,20 +93,13 @@ def put_operator_account(
         "app_secret": read_secret(app_secret, app_secret_file, name="app secret", prompt=is_new),
         "verify_token": read_secret(verify_token, verify_token_file, name="verify token", prompt=False),
     }
-    values |= {**_parse_fields(field, field_file), "account_id": account_id}
+    for pair in field or []:
+        field_name, _, values[field_name] = pair.partition("=")
+    for pair in field_file or []:
+        field_name, _, path = pair.partition("=")
+        values[field_name] = read_secret(None, Path(path), name=field_name, prompt=False)
+    values["account_id"] = account_id
     show("PUT /admin/operator-accounts/{account_id}", values, as_json=as_json)
-
-
-def _parse_fields(pairs: list[str] | None, files: list[str] | None) -> dict[str, str | None]:
-    """Return fields by name, from `NAME=VALUE` and from the first lines of `NAME=FILE`."""
-    fields: dict[str, str | None] = {}
-    for pair in pairs or []:
-        name, _, value = pair.partition("=")
-        fields[name] = value
-    for pair in files or []:
-        name, _, path = pair.partition("=")
-        fields[name] = read_secret(None, Path(path), name=name, prompt=False)
-    return fields
 
 
 @account.command("token")

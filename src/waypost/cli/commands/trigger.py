@@ -23,7 +23,7 @@ from waypost.cli.commands.messages import (
 from waypost.cli.commands.trigger_events import EVENTS, TriggerEvent, list_events
 from waypost.cli.connections import ENV_FILE, EnvFile, control_client, partner_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, CommandError, fail, report_api_errors
-from waypost.cli.output import AsJson, print_json, print_view
+from waypost.cli.output import AsJson, print_view
 from waypost.client.api_client import ApiClient, ApiResponseError
 
 NEEDED_TO_TRIGGER: Final = (
@@ -50,7 +50,12 @@ def trigger(
 ) -> None:
     """Cause an event at the simulator, such as delivered or image; without a name, list the events."""
     if event is None:
-        _print_events(as_json=as_json)
+        groups = {
+            group: [{"event": name, "occasion": row.occasion} for name, row in events.items()]
+            for group, events in list_events().items()
+        }
+        rows = [{**row, "group": group} for group, rows in groups.items() for row in rows]
+        print_view({"events": rows} if as_json else groups, as_json=as_json)
         return
     chosen = EVENTS.get(event)
     if chosen is None:
@@ -63,17 +68,6 @@ def trigger(
         variables |= {"DESTINATION": to} if to else {}
         result = asyncio.run(cause_event(variables, chosen, changes, message=message))
     print_view({"event": event, **result}, as_json=as_json)
-
-
-def _print_events(*, as_json: bool) -> None:
-    groups = {
-        group: [{"event": name, "occasion": row.occasion} for name, row in events.items()]
-        for group, events in list_events().items()
-    }
-    if as_json:
-        print_json({"events": [{**row, "group": group} for group, rows in groups.items() for row in rows]})
-    else:
-        print_view(groups, as_json=False)
 
 
 async def cause_event(

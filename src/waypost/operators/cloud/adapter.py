@@ -9,7 +9,7 @@ from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.direct_calls import CallFailure, OperatorCall, Response
 from waypost.domain.media import UploadedMedia
-from waypost.domain.message import Message, is_marketing_content
+from waypost.domain.message import Message, Passthrough, TemplateSend
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template
 from waypost.operators.cloud import direct_calls, media_calls, templates, webhook
@@ -61,9 +61,11 @@ class CloudOperator:
 
         Source: operator's facts 4 and 5; the operator's page "Send Marketing Messages".
         """
+        content = message.content
+        is_marketing = isinstance(content, TemplateSend | Passthrough) and content.is_marketing
         response = await self._calls.send(
             account,
-            f"{app.phone_number_id}/{'marketing_messages' if is_marketing_content(message.content) else 'messages'}",
+            f"{app.phone_number_id}/{'marketing_messages' if is_marketing else 'messages'}",
             message_body(message, template, reply_to, copies),
             business=app.business_account_id,
             request_id=message.request_id,

@@ -94,7 +94,9 @@ def status_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, de
     if with_price and event.conversation:
         payload["conversation"] = _conversation(event.conversation)
     if with_price and event.pricing:
-        payload["pricing"] = _pricing(event.pricing)
+        pricing = event.pricing
+        payload["pricing"] = {"policy": pricing.get("pricing_model"), "category": pricing.get("category")}
+        payload["pricing"] |= {"type": pricing["type"]} if "type" in pricing else {}
     if app.preferences.user_ids and event.recipient_user_id:
         payload["userId"] = event.recipient_user_id
     return envelope(app, at_ms, "message-event", payload)
@@ -158,13 +160,6 @@ def _conversation(conversation: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def _pricing(pricing: dict[str, Any]) -> dict[str, Any]:
-    body = {"policy": pricing.get("pricing_model"), "category": pricing.get("category")}
-    if "type" in pricing:
-        body["type"] = pricing["type"]
-    return body
-
-
 Payload = dict[str, Any]
 
 
@@ -192,7 +187,9 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundCont
     payload["sender"] = names
     reply_context: Payload = {}
     if event.reply_to is not None or event.forwarded or event.frequently_forwarded:
-        reply_context = _context(event, context)
+        ids = {"id": event.reply_to, "gsId": context.reply_target_id}
+        reply_context = {name: value for name, value in ids.items() if value is not None}
+        reply_context |= {"forwarded": event.forwarded, "frequently_forwarded": event.frequently_forwarded}
     if event.kind == "order":
         reply_context |= _order_context(event)
     if reply_context:
@@ -200,17 +197,6 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundCont
     if event.referral:
         payload["referral"] = event.referral
     return envelope(app, at_ms, kind.type, payload)
-
-
-def _context(event: InboundEvent, context: InboundContext) -> Payload:
-    payload: Payload = {}
-    if event.reply_to is not None:
-        payload["id"] = event.reply_to
-    if context.reply_target_id is not None:
-        payload["gsId"] = context.reply_target_id
-    payload["forwarded"] = event.forwarded
-    payload["frequently_forwarded"] = event.frequently_forwarded
-    return payload
 
 
 def _text(event: InboundEvent, _: InboundContext) -> Payload:
@@ -416,12 +402,9 @@ def _status(value: AccountValue, at_ms: int) -> AccountValue | None:
 
 
 def _display_name(value: AccountValue, _: int) -> AccountValue:
-    decision = _member_text(value, "decision").lower()
     reason = _member_text(value, "rejection_reason")
-    payload: AccountValue = {"status": decision}
-    if reason and reason.upper() != "NONE":
-        payload["rejectedReason"] = reason
-    return payload
+    rejected = {"rejectedReason": reason} if reason and reason.upper() != "NONE" else {}
+    return {"status": _member_text(value, "decision").lower(), **rejected}
 
 
 def _tier(value: AccountValue, _: int) -> AccountValue:

@@ -28,7 +28,9 @@ def status_body(
     Source: facts 6.5; operator's facts 3.3.
     """
     if version == 3:
-        return _v3_body(app, template, event.raw, _STATUS_FIELD, _status_value(template, status, event))
+        reason = None if status is TemplateStatus.DELETED else event.reason or "NONE"
+        value = {"event": status.value, **_operators_names(template), "reason": reason}
+        return _v3_body(app, template, event.raw, _STATUS_FIELD, value)
     payload = {"type": "status-update", "id": template.id, "status": status.value.lower()}
     payload |= _template_names(template)
     if event.reason:
@@ -73,25 +75,16 @@ def _template_names(template: Template) -> dict[str, Any]:
 
 
 def _operators_names(template: Template) -> dict[str, Any]:
-    draft = template.draft
+    """Return the names in the format of the operator's webhooks, whose ids are numbers. Source: operator's facts 3.3.
+
+    Ours have letters and stay texts; more than 18 digits are not exact in every JSON reader.
+    """
+    draft, name = template.draft, template.operator_template_id or template.id
     return {
-        "message_template_id": _number_or_text(template.operator_template_id or template.id),
+        "message_template_id": int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else name,
         "message_template_name": draft.element_name,
         "message_template_language": draft.language_code,
     }
-
-
-def _number_or_text(id: str) -> int | str:
-    """Return an id in the format of the operator's webhooks: a number. Ours have letters and stay texts.
-
-    Source: operator's facts 3.3. More than 18 digits are not exact in every JSON reader.
-    """
-    return int(id) if id.isascii() and id.isdecimal() and len(id) < 19 else id
-
-
-def _status_value(template: Template, status: TemplateStatus, event: ReviewEvent) -> dict[str, Any]:
-    reason = None if status is TemplateStatus.DELETED else event.reason or "NONE"
-    return {"event": status.value, **_operators_names(template), "reason": reason}
 
 
 def _v3_body(app: App, template: Template, raw: dict[str, Any], field: str, value: dict[str, Any]) -> bytes:
