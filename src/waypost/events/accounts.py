@@ -11,7 +11,7 @@ from waypost.domain.templates.template import Template
 from waypost.events.inbound import USER_ID_FIELD, apply_user_id_changes
 from waypost.events.lookup import MAX_EVENT_NAME_CHARS, EventContext, IgnoredEvent
 from waypost.events.templates import enqueue_refresh
-from waypost.notifications.user_events import emit_opt_event
+from waypost.notifications.user_events import emit_user_event
 from waypost.store.apps.apps import apps_for_event, record_limit_event
 from waypost.store.apps.users import set_opt_in
 from waypost.store.messages.recipients import PersonNames, name_of_recipient
@@ -122,7 +122,7 @@ def _apply_user_preferences(context: EventContext, app: App, event: AccountEvent
         name = name_of_recipient(connection, recipient_id)  # the number, also if the operator hides it now
         set_opt_in(connection, app, name, opted_in=opted_in, source=_OPT_SOURCE, at_ms=at_ms)
         shown_name = next(filter(None, names))
-        emit_opt_event(context.recorder, connection, app, shown_name, opted_in=opted_in, at_ms=at_ms)
+        emit_user_event(context.recorder, connection, app, shown_name, kind=kind, at_ms=at_ms)
 
 
 def _emit_call_bills(context: EventContext, app: App, event: AccountEvent) -> None:

@@ -1,7 +1,5 @@
 """Callbacks about an app and its users: it became live, a user opted in or out, or invoked a sandbox app."""
 
-from functools import partial
-
 from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
@@ -12,18 +10,7 @@ from waypost.store.messages.recipients import get_or_create_recipients
 from waypost.wire.callbacks import callback_v2 as account_v2
 from waypost.wire.callbacks import callback_v3
 from waypost.wire.callbacks.callback_v2 import user_body
-from waypost.wire.callbacks.kinds import LIVE, USER_KINDS, CallbackKind
-
-
-def emit_opt_event(
-    recorder: StateChangeRecorder, connection: Connection, app: App, phone_number: str, *, opted_in: bool, at_ms: int
-) -> None:
-    """Emit the user event `opted-in` or `opted-out`; version 3 has no shape for it.
-
-    Source: facts 6.3.
-    """
-    kind = USER_KINDS["resume" if opted_in else "stop"]
-    emit_user_event(recorder, connection, app, phone_number, kind=kind, at_ms=at_ms)
+from waypost.wire.callbacks.kinds import LIVE, CallbackKind
 
 
 def emit_user_event(
@@ -35,19 +22,16 @@ def emit_user_event(
     kind: CallbackKind,
     at_ms: int,
 ) -> None:
-    """Emit a user event of any kind; version 3 has no shape for it. Source: facts 6.3."""
+    """Emit a user event, such as an opt-in; version 3 has no shape for it. Source: facts 6.3."""
+    inner_type = kind.inner_type
     [recipient_id] = get_or_create_recipients(connection, {(app.id, app.partner_id, phone_number)}).values()
     recorder.emit_callback(
         app,
         mode=kind.mode,
         subject=str(recipient_id),
-        event_name=kind.inner_type,
-        render=partial(_render, app, at_ms, phone_number, kind.inner_type),
+        event_name=inner_type,
+        render=lambda version: user_body(app, at_ms, phone=phone_number, type=inner_type) if version == 2 else None,
     )
-
-
-def _render(app: App, at_ms: int, phone_number: str, type: str, version: int) -> bytes | None:
-    return user_body(app, at_ms, phone=phone_number, type=type) if version == 2 else None
 
 
 def emit_live_event(connection: Connection, ids: Ids, app: App, at_ms: int) -> None:

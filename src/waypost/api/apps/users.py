@@ -14,8 +14,9 @@ from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.domain.errors import ErrorCode, invalid_field
 from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.notifications.user_events import emit_opt_event
+from waypost.notifications.user_events import emit_user_event
 from waypost.store.apps.users import app_user, list_opted_users, set_opt_in
+from waypost.wire.callbacks.kinds import USER_KINDS
 from waypost.wire.responses import Success, success
 
 MAX_USERS_PER_PAGE: Final = 10_000
@@ -173,5 +174,7 @@ def _record_opt_change(connection: Connection, ids: Ids, app: App, phone: str, o
     """Store the change and emit its callbacks; a repeated one changes nothing and causes none."""
     if set_opt_in(connection, app, phone, opted_in=opted_in, source=_SOURCE, at_ms=now_ms):
         recorder = StateChangeRecorder(connection, ids, now_ms)
-        emit_opt_event(recorder, connection, app, phone, opted_in=opted_in, at_ms=now_ms)
+        emit_user_event(
+            recorder, connection, app, phone, kind=USER_KINDS["resume" if opted_in else "stop"], at_ms=now_ms
+        )
         recorder.write()
