@@ -59,14 +59,7 @@ class StoreEngine(Protocol):
     damage: str  # what the store returned when it was found damaged; empty until then
 
     def open(self) -> None:
-        """Create the store if it does not exist, and take the lock that it needs.
-
-        Raises:
-            StoreInUse: another process has it open.
-            WrongStore: it has another revision.
-            StoreUnavailable: it cannot be reached.
-            StoreDamaged: its file cannot be read.
-        """
+        """Create the store if it does not exist, and take the lock that it needs; raise as `Database.open` does."""
         ...
 
     def write(self, nth: int = 0) -> AbstractContextManager[Connection]:
@@ -106,11 +99,7 @@ class StoreEngine(Protocol):
         ...
 
     def notify(self, payloads: Sequence[str]) -> None:
-        """Send payloads to every other process. Never waits; a process that is not connected misses them.
-
-        Args:
-            payloads: each at most 7,000 bytes.
-        """
+        """Send payloads, each at most 7,000 bytes, to every other process. Never waits; see `Database.notify`."""
         ...
 
     def compact(self, tables: Sequence[str]) -> None:

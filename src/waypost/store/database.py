@@ -40,6 +40,9 @@ class Database:
         is_exclusive: no other process can have this store open.
         commits_in_order: a row with a higher number is never visible before one with a lower.
         cache: newly written rows.
+        join: adds one item to a write; the future gets its result once the transaction is on disk.
+        join_from_request: likewise, for what a client waits to have on disk, such as a rate that its request uses up.
+            Where the engine has several writing connections, it does not wait for writes of the stages.
     """
 
     def __init__(self, engine: StoreEngine) -> None:
@@ -59,7 +62,9 @@ class Database:
             )
             for nth in range(engine.writers)
         ]
-        self._request_group, self._stage_group = self._writers[0].group, self._writers[-1].group
+        self._stage_group = self._writers[-1].group
+        self.join = self._stage_group.join
+        self.join_from_request = self._writers[0].group.join
         self._loop: asyncio.AbstractEventLoop | None = None
         self._enqueue_listeners: list[EnqueueListener] = []
         self._notification_listeners: list[NotificationListener] = []
@@ -132,10 +137,8 @@ class Database:
 
     def add_commit_listener(self, listener: Callable[[], None]) -> None:
         """Call the listener, on the loop, after each commit of this process."""
-        self._commit_listeners = [
-            *self._commit_listeners,
-            listener,
-        ]  # the writer's thread may iterate over the old list
+        # A new list: the writer's thread may iterate over the old one
+        self._commit_listeners = [*self._commit_listeners, listener]
 
     def remove_commit_listener(self, listener: Callable[[], None]) -> None:
         """Stop calling a commit listener."""
@@ -149,22 +152,6 @@ class Database:
         """Send a notification to every other process with this store open; one that is not connected misses it."""
         if not self._engine.is_exclusive:
             self._engine.notify([f"{subject} {content}"])
-
-    def join(
-        self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], item: Item
-    ) -> asyncio.Future[StoreResult]:
-        """Add one item to a write; the future gets its result once the transaction is on disk."""
-        return self._stage_group.join(work, item)
-
-    def join_from_request(
-        self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], item: Item
-    ) -> asyncio.Future[StoreResult]:
-        """Like `join`, for what a client waits to have on disk.
-
-        Where the engine has several writing connections, it does not wait for writes of the stages.
-        A rate that the request uses up belongs here too.
-        """
-        return self._request_group.join(work, item)
 
     async def join_all(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], items: Sequence[Item]

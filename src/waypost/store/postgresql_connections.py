@@ -48,11 +48,10 @@ MIN_CONNECTIONS: Final = ConnectionBudget(writers=1, readers=1, background=0).to
 
 
 def connection_budget(stages: Iterable[str], *, at_most: int | None = None) -> ConnectionBudget:
-    """Return the connections of a process.
+    """Return the connections of a process that runs these stages.
 
     Args:
-        stages: that it runs.
-        at_most: the bound, at least `MIN_CONNECTIONS`; None: what the stages need.
+        at_most: at least `MIN_CONNECTIONS`; None: what the stages need.
     """
     run = set(stages)
     budget = next((budget for names, budget in ROLE_BUDGETS if run <= set(names)), ConnectionBudget())

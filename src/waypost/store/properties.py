@@ -55,10 +55,7 @@ def is_demo(connection: Connection) -> bool:
 
 
 def check_production_ready(connection: Connection, known_hashes: Collection[str]) -> None:
-    """Return if the store is fit for production.
-
-    Args:
-        known_hashes: of publicly known secrets.
+    """Return if the store is fit for production; `known_hashes` are those of publicly known secrets.
 
     Raises:
         WrongStore: it is the demonstration's, or holds one of the secrets.

@@ -147,11 +147,7 @@ def check_upgradable(status: SchemaStatus) -> None:
 
 
 def upgrade_store(connection: Connection, revision: int, *, extra_folders: Sequence[Path] = ()) -> int:
-    """Apply every later step to a store of a revision, within the caller's transaction; return its revision then.
-
-    Args:
-        extra_folders: folders with more steps.
-    """
+    """Apply every later step to a store of a revision, within the caller's transaction; return its revision then."""
     from alembic.operations import Operations  # slow to import, and only needed here
     from alembic.runtime.migration import MigrationContext
 

@@ -181,11 +181,6 @@ class RowReader(Generic[RowValue]):
         msgspec.json.Decoder(value_type)  # analyses it now
 
     def __call__(self, row: Any, **overrides: Any) -> RowValue:
-        """Return the value.
-
-        Raises:
-            AttributeError: the row lacks a column.
-            msgspec.ValidationError: a column is not of its field's type.
-        """
+        """Return the value of a row."""
         columns = {name: getattr(row, name) for name in self._names if name not in overrides}
         return msgspec.convert(columns | overrides, self._value_type)

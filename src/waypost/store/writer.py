@@ -22,7 +22,6 @@ class Writer:
     """Combines everything that waits at one moment into one transaction; runs one transaction at a time.
 
     Args:
-        engine: the engine that it writes through.
         nth: index of its writing connection.
         cache: receives rows that are likely to be read soon.
         on_commit: called on the thread, after each commit, with the jobs that it enqueued.

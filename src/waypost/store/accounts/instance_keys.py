@@ -56,12 +56,7 @@ ENCRYPTED_COLUMNS: Final = (
 
 
 class InstanceKeys:
-    """Keeps a process's `SecretBox` in the state that its store records.
-
-    Args:
-        secret_box: of the process.
-        holder: name of the process among all of its store.
-    """
+    """Keeps a process's `SecretBox` in the state that its store records; `holder` names the process in the store."""
 
     def __init__(self, database: Database, secret_box: SecretBox, clock: Clock, *, holder: str) -> None:
         self._database = database
@@ -157,11 +152,7 @@ class InstanceKeys:
         self._reported = in_use
 
     async def _first_state(self) -> KeyState:
-        """Return the record of a store that has none: of the key that its secrets are encrypted with.
-
-        Raises:
-            WrongStore: they are encrypted with another key.
-        """
+        """Return the record of a store that has none: of the key that its secrets are encrypted with."""
         keys = list(reversed(self._secret_box.keys))
         samples = await self._database.read(read_encrypted, ENCRYPTED_COLUMNS[0], None)
         for key in keys:

@@ -81,8 +81,7 @@ def list_apps(
     """Return a partner's apps, oldest first.
 
     Args:
-        name: part of the name, in any case; empty for all.
-        phone: part of the source number; empty for all.
+        name: part of the name, in any case; empty for all. Likewise `phone`, of the source number.
     """
     chosen = select(apps).where(apps.c.partner_id == partner_id)
     if name:
@@ -138,8 +137,6 @@ def change_app(connection: Connection, app_id: str, change: Callable[[App], App]
 
 def delete_app(connection: Connection, app: App, *, also_live: bool = False) -> bool:
     """Delete an app with its credentials, subscriptions, and jobs; False, without changes, if it is live.
-
-    A live app is deleted if `also_live` is true.
 
     Templates belong to the business account under which they were created, which may differ from the app's
     current one: another app of that account takes them over. Those of an account without another app are
@@ -200,11 +197,7 @@ class DailyUsage:
 def daily_usage(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DailyUsage]:
     """Return the days on which an app has sent or received messages, oldest first.
 
-    Failed messages are not counted. Ids begin with the time, so that a range of days is a range of ids.
-
-    Args:
-        first_day: days since the epoch.
-        last_day: likewise, inclusive.
+    Failed messages are not counted. Days are counted since the epoch; the last one is included.
     """
     from_ms, until_ms = first_day * DAY_MS, (last_day + 1) * DAY_MS
     days: dict[int, DailyUsage] = {}

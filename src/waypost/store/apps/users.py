@@ -29,7 +29,6 @@ def set_blocked(connection: Connection, app: App, whatsapp_ids: Mapping[str, str
 
     Args:
         whatsapp_ids: the operator's numbers of the users, by the numbers by which they were requested.
-        blocked: what they are now.
     """
     for number, whatsapp_id in sorted(whatsapp_ids.items()):
         if number != whatsapp_id:

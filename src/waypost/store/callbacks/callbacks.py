@@ -54,14 +54,7 @@ CACHED_CALLBACKS: Final[CachedTable[str, CallbackRow]] = CachedTable("callbacks"
 def reserve_sequence_numbers(
     connection: Connection, counts: Mapping[tuple[int, str], int]
 ) -> dict[tuple[int, str], int]:
-    """Reserve sequence numbers.
-
-    Args:
-        counts: how many for each (subscription, recipient).
-
-    Returns:
-        The last number reserved for each.
-    """
+    """Reserve so many sequence numbers for each (subscription, recipient); return the last one of each."""
     rows = _RESERVE_SEQUENCES.fetch(connection, [(*key, count) for key, count in sorted(counts.items())])
     return {(subscription_id, subject): last for subscription_id, subject, last in rows}
 

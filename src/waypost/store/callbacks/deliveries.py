@@ -119,8 +119,6 @@ def list_deliveries(
     Args:
         partner_id: owner of the app; for another partner the page is empty.
         before: return the page after the one that ended there.
-        at_most: how many.
-        scan_limit: how many are scanned at most.
     """
     own = and_(callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
     fits = [

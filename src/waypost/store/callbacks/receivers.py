@@ -103,8 +103,7 @@ def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
 def request_retry(connection: Connection, id: int, now_ms: int) -> bool:
     """Let a receiver be called at once: what waits for another attempt is due, and its `Retry-After` has ended.
 
-    Returns:
-        False if the subscription is paused or deleted; then nothing is changed.
+    False, without changes, if the subscription is paused or deleted.
     """
     requested = connection.execute(
         update(subscriptions)

@@ -6,7 +6,7 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from typing import Any, Final
 
@@ -40,14 +40,8 @@ MAX_NOTIFY_INTERVAL_S: Final = 0.016
 """Each time that payloads already wait when the pause is over, the next pause is twice as long, up to this:
 under load each notification costs the server and this process as much as several messages do."""
 
-UNAVAILABLE_SQLSTATES: Final = (
-    "08",
-    "53",
-    "57P",
-    "25006",
-    "55000",
-    "XX000",
-)  # classes and codes of errors: not now, or not this server
+# Classes and codes of errors: not now, or not this server
+UNAVAILABLE_SQLSTATES: Final = ("08", "53", "57P", "25006", "55000", "XX000")
 DAMAGE_SQLSTATES: Final = ("XX001", "XX002")  # a page, or an index. Source: postgresql.org, "PostgreSQL Error Codes"
 CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03")
 MAX_OPENING_ATTEMPTS: Final = 8  # each waits for a lock for up to lock_timeout
@@ -69,7 +63,6 @@ class PostgresEngine:
 
     Args:
         url: as libpq accepts it: `postgresql://user:password@host/database`, several hosts with commas.
-        budget: how many connections it opens at most.
         processes: how many are started together with this one, for a warning.
         upgrade: whether a store of an older revision is upgraded.
     """
@@ -168,8 +161,7 @@ class PostgresEngine:
             yield connection
         except BaseException:
             if connection is not None and _is_broken(connection):
-                with suppress(Exception):
-                    connection.close()
+                _close(connection)
                 connection = None
                 self._close_idle_readers()
             raise
@@ -184,8 +176,7 @@ class PostgresEngine:
             except queue.Empty:
                 return
             if connection is not None:
-                with suppress(Exception):
-                    connection.close()
+                _close(connection)
             self._idle_readers.put(None)
 
     @property
@@ -205,8 +196,7 @@ class PostgresEngine:
                 self._bulk_statements.commit(connection)
         except BaseException:
             if connection is not None and _is_broken(connection):
-                with suppress(Exception):
-                    connection.close()
+                _close(connection)
                 connection = None
             if connection is not None:
                 self._bulk_statements.drop(connection)
@@ -270,23 +260,16 @@ class PostgresEngine:
         reader = self._idle_readers.get()  # the budget counts it; a thread of the readers runs this, so one is idle
         try:
             if reader is not None:
-                with suppress(Exception):
-                    reader.close()
-            self._rewrite(tables)
+                _close(reader)
+            with closing(self._connect()) as connection:
+                connection.autocommit = True
+                connection.execute("SET lock_timeout = '60s'")
+                if connection.info.server_version >= 170_000:
+                    connection.execute("SET transaction_timeout = 0")
+                for name in tables:
+                    connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(name)))
         finally:
             self._idle_readers.put(None)
-
-    def _rewrite(self, tables: Sequence[str]) -> None:
-        connection = self._connect()
-        try:
-            connection.autocommit = True
-            connection.execute("SET lock_timeout = '60s'")
-            if connection.info.server_version >= 170_000:
-                connection.execute("SET transaction_timeout = 0")
-            for name in tables:
-                connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(name)))
-        finally:
-            connection.close()
 
     def close(self) -> None:
         self._closed.set()
@@ -299,16 +282,10 @@ class PostgresEngine:
             thread.join(timeout=3)
         if self._wake_sockets is not None:
             self._wake_sockets[0].close()
-        for idle in (self._idle_readers, self._idle_background):
-            while not idle.empty():
-                connection = idle.get()
-                if connection is not None:
-                    with suppress(Exception):
-                        connection.close()
-        for connection in self._writer_connections:
+        idle = [pool.get() for pool in (self._idle_readers, self._idle_background) for _ in range(pool.qsize())]
+        for connection in [*idle, *self._writer_connections]:
             if connection is not None:
-                with suppress(Exception):
-                    connection.close()
+                _close(connection)
         self._writer_connections = [None] * self.writers
         if self._pool is not None:
             self._pool.dispose()
@@ -345,8 +322,7 @@ class PostgresEngine:
     def _discard_broken(self, nth: int) -> None:
         connection = self._writer_connections[nth]
         if connection is not None and _is_broken(connection):
-            with suppress(Exception):
-                connection.close()
+            _close(connection)
             self._writer_connections[nth] = None
 
     def _receive_notifications(self, listener: PayloadListener) -> None:
@@ -408,6 +384,11 @@ class PostgresEngine:
             self._closed.wait(pause_s)  # payloads of this time go with the next notification
         if connection is not None:
             connection.close()
+
+
+def _close(connection: Connection) -> None:
+    with suppress(Exception):  # it may be broken
+        connection.close()
 
 
 def _is_broken(connection: Connection) -> bool:

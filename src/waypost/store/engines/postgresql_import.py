@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from waypost.store.contract import StoreUnavailable, WrongStore
 from waypost.store.engines.postgresql_bulk import postgres_type
-from waypost.store.engines.postgresql_session import connect, require_session
+from waypost.store.engines.postgresql_session import connect, driver_connection, require_session
 from waypost.store.properties import set_properties, set_revision
 from waypost.store.retention.partitions import Partition, create_partitions
 from waypost.store.revision import MOVING_PROPERTY, read_schema_status
@@ -24,11 +24,7 @@ READ_BATCH_ROWS: Final = 2_000
 
 
 class PostgresImport:
-    """The target database of `waypost move`. Only one process fills it at a time.
-
-    Args:
-        url: as libpq accepts it.
-    """
+    """The target database of `waypost move`, by its URL. Only one process fills it at a time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -57,18 +53,16 @@ class PostgresImport:
             try:
                 yield
             finally:
-                self._release_lock()
+                # Before the connection is closed, which the server may notice only after the next import has tried;
+                # it is unlocked already if the connection broke.
+                with suppress(SQLAlchemyError), self._open_connection.begin():
+                    self._open_connection.execute(_UNLOCK)
         except (DBAPIError, psycopg.Error) as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
             raise StoreUnavailable(f"writing to the database failed: {str(cause).splitlines()[0]}") from error
         finally:
             self._connection.close()
             self._pool.dispose()
-
-    def _release_lock(self) -> None:
-        """Unlock before the connection is closed: the server notices a close only after the next import has tried."""
-        with suppress(SQLAlchemyError), self._open_connection.begin():  # unlocked already, if the connection broke
-            self._open_connection.execute(_UNLOCK)
 
     def prepare(self, partitions: Sequence[Partition], *, resume_only: bool = False) -> bool:
         """Create the schema and the mark; return True if the rows of an interrupted import were removed first.
@@ -107,7 +101,11 @@ class PostgresImport:
         statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
             sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
         )
-        with self._open_connection.begin(), self._driver.cursor() as cursor, cursor.copy(statement) as copy:
+        with (
+            self._open_connection.begin(),
+            driver_connection(self._open_connection).cursor() as cursor,
+            cursor.copy(statement) as copy,
+        ):
             copy.set_types([postgres_type(column) for column in table.columns])
             for row in rows:
                 copy.write_row(row)
@@ -144,11 +142,6 @@ class PostgresImport:
         if self._connection is None:
             raise RuntimeError("not opened")
         return self._connection
-
-    @property
-    def _driver(self) -> psycopg.Connection[Any]:
-        driver: Any = self._open_connection.connection.driver_connection
-        return driver
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = connect(self._url)

@@ -52,29 +52,17 @@ _REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class BucketAccess:
-    """The bucket and the credentials for it.
+    """The bucket and the credentials for it."""
 
-    Attributes:
-        url: `s3://bucket/prefix`.
-        endpoint: URL of the server; None: that of AWS in the region.
-        region: of the bucket.
-        access_key_id, secret_key: without them, those of the environment or of the machine's role.
-    """
-
-    url: str
-    endpoint: str | None
-    region: str
-    access_key_id: str | None
+    url: str  # `s3://bucket/prefix`
+    endpoint: str | None  # URL of the server; None: that of AWS in the region
+    region: str  # of the bucket
+    access_key_id: str | None  # without key and secret, those of the environment or of the machine's role
     secret_key: str | None
 
 
 class BucketMedia(MediaFiles):
-    """A bucket of files.
-
-    Args:
-        access: the bucket and the credentials.
-        reserved_bytes: how much space the cache leaves free on its disk.
-    """
+    """A bucket of files; `reserved_bytes` is how much space its cache leaves free on its disk."""
 
     def __init__(self, access: BucketAccess, folder: Path, *, reserved_bytes: int = 0) -> None:
         super().__init__(folder, reserved_bytes=reserved_bytes)

@@ -52,8 +52,7 @@ def check_folder(connection: Connection, folder: Path | str, name: str) -> None:
     """Record this folder as the store's, or compare it with the recorded one.
 
     Args:
-        folder: the folder or the URL of the bucket, for the error text.
-        name: as returned by `ensure_folder_name`.
+        folder: or the URL of the bucket, for the error text.
 
     Raises:
         WrongStore: the store has another folder.
@@ -93,6 +92,8 @@ class NotEnoughSpace(OSError):
 
 class MediaFiles:
     """A folder of files. File times are the machine's, whatever clock the rules follow.
+
+    Each method raises `StoreUnavailable` if the place of the files cannot be reached.
 
     Args:
         reserved_bytes: how much space a new file must leave free on the disk.
@@ -138,11 +139,7 @@ class MediaFiles:
         return str(self._folder)
 
     async def ensure_name(self, new_name: str) -> str:
-        """Return the name of the place; one without a name gets the new one, from one process only.
-
-        Raises:
-            StoreUnavailable: the place cannot be reached.
-        """
+        """Return the name of the place; one without a name gets the new one, from one process only."""
         return await asyncio.to_thread(ensure_folder_name, self._folder, new_name)
 
     def path(self, sha256: str) -> Path:
@@ -154,16 +151,11 @@ class MediaFiles:
 
         Raises:
             FileNotFoundError: it does not exist; or reading the path raises it.
-            StoreUnavailable: the place of the files cannot be reached.
         """
         return self.path(sha256)
 
     async def store(self, sha256: str) -> None:
-        """Do what is missing until a file that was just renamed to its digest is durable: here, nothing.
-
-        Raises:
-            StoreUnavailable: the place of the files cannot be reached.
-        """
+        """Do what is missing until a file that was just renamed to its digest is durable: here, nothing."""
 
     async def probe(self) -> str | None:
         """Check that files can be written, read and deleted; return why not."""
@@ -181,11 +173,7 @@ class MediaFiles:
         return removed
 
     async def delete(self, names: Sequence[str]) -> None:
-        """Delete files that no row refers to, also recent ones.
-
-        Raises:
-            StoreUnavailable: the place of the files cannot be reached.
-        """
+        """Delete files that no row refers to, also recent ones."""
         await asyncio.to_thread(self._delete, names)
 
     def rename_to_digest(self, incoming: Path, sha256: str) -> None:
@@ -265,11 +253,7 @@ class IncomingFile:
         return await asyncio.to_thread(self._tail)
 
     async def commit(self) -> str:
-        """Flush it, rename it to its digest, flush the folder; return the digest, in hex, once it is durable.
-
-        Raises:
-            StoreUnavailable: the place of the files cannot be reached.
-        """
+        """Flush it, rename it to its digest, flush the folder; return the digest, in hex, once it is durable."""
         sha256 = await asyncio.to_thread(self._commit)
         await self._files.store(sha256)
         return sha256

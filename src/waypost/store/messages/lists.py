@@ -49,8 +49,7 @@ def messages_of_app(
             message is included once its state has changed for the first time: an index on messages
             that are merely accepted would be written at a random place for each message, which halves
             the rate at five million stored (decision 0049).
-        before: return the page after the one that ended there.
-        at_most: how many; never more than `MAX_PAGE_ROWS`.
+        at_most: never more than `MAX_PAGE_ROWS`.
     """
     query = select(*LIST_COLUMNS, messages.c.content).where(
         messages.c.app_id == app_id, messages.c.partner_id == partner_id
@@ -71,12 +70,7 @@ def template_names(connection: Connection, partner_id: int, app_id: str, at_most
 
 
 def template_names_by_ids(connection: Connection, partner_id: int, ids: Iterable[str | None]) -> dict[str, str]:
-    """Return the names of a partner's templates by id, of any of its apps, deleted or not.
-
-    Args:
-        partner_id: owner of the templates; those of others are left out.
-        ids: as messages have them; None and repeated ids cost nothing.
-    """
+    """Return the names of a partner's templates by id, of any of its apps, deleted or not."""
     template_ids = sorted({template_id for template_id in ids if template_id})
     if not template_ids:
         return {}

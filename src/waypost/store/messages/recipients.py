@@ -5,6 +5,8 @@ One person under several names: numbers, a business-scoped id, an id of linked p
 The row of a person that counts has the current number and the current business-scoped id. Other rows of the same
 person point to it with `same_as`: a former id, a parent id, a number whose WhatsApp id is the current number, or a row
 that was created before both were known to be one person. Callbacks are in order within the row that counts.
+Functions that link names add to `merged` the rows that were found to be one person: the id of each and that of the row
+that counts.
 """
 
 from collections.abc import Collection, Iterable, Set
@@ -36,10 +38,6 @@ def link_names(connection: Connection, app: App, names: PersonNames, merged: dic
     A number and a user id of two rows are one person, unless the number's row has another user id: then the number
     has passed to the other person. A new user id of a number without notice takes the place of the one before, which
     leads to nobody then: the number may have passed to a new person.
-
-    Args:
-        names: one of them at least.
-        merged: gets the rows that were found to be one person.
     """
     by_number = _person_of(connection, app, recipients.c.phone_number, names.phone_number)
     by_user = _person_of(connection, app, recipients.c.user_id, names.user_id)
@@ -77,11 +75,6 @@ def link_number(connection: Connection, app: App, person_id: int, number: str, m
 
     A row that the number has of its own is the same person's. If it has another user id, or the number has led to
     another person as here, the number has passed to this person.
-
-    Args:
-        person_id: of the row that counts.
-        number: digits.
-        merged: gets the rows that were found to be one person.
     """
     is_number = _has_name(app, recipients.c.phone_number, number)
     row = connection.execute(select(recipients).where(is_number)).one_or_none()
@@ -131,13 +124,7 @@ def names_of_persons(connection: Connection, person_ids: Collection[int]) -> dic
 def record_user_id_change(
     connection: Connection, app: App, previous: str, names: PersonNames, merged: dict[int, int]
 ) -> int:
-    """Return the row of a person whose business-scoped id has changed; the previous id leads to it too.
-
-    Args:
-        previous: the id before.
-        names: the current ones.
-        merged: gets the rows that were found to be one person.
-    """
+    """Return the row of a person whose business-scoped id has changed; the previous id leads to it too."""
     person = _person_of(connection, app, recipients.c.user_id, previous)
     if person is not None and person.user_id == previous:
         _set(connection, person.id, user_id=None)
@@ -154,13 +141,7 @@ def record_user_id_change(
 def record_number_change(
     connection: Connection, app: App, previous: str, names: PersonNames, merged: dict[int, int]
 ) -> int:
-    """Return the row of a person whose number has changed; the previous number leads to nobody then.
-
-    Args:
-        previous: the number before.
-        names: the current ones, with the new number.
-        merged: gets the rows that were found to be one person.
-    """
+    """Return the row of a person whose number has changed; the previous number leads to nobody then."""
     person = _person_of(connection, app, recipients.c.phone_number, previous)
     current = _person_of(connection, app, recipients.c.phone_number, names.phone_number)
     if person is not None and current is not None and person.id != current.id:
@@ -276,7 +257,6 @@ def _replace_number(connection: Connection, person_id: int, number: str) -> None
 
 
 def _clear_numbers(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Make the numbers of rows lead to nobody."""
     connection.execute(update(recipients).where(condition).values(phone_number=None))
 
 
@@ -308,9 +288,7 @@ def get_or_create_recipient(
 
     Args:
         phone_number: digits; another text is a business-scoped id.
-        user_id: the business-scoped id.
         parent_id: the id in a group of linked portfolios.
-        merged: gets the rows that were found to be one person: the id of each and that of the row that counts.
 
     Raises:
         ValueError: there is no name at all.
@@ -336,13 +314,10 @@ def get_or_create_recipient(
 def get_or_create_recipients(
     connection: Connection, identities: Set[tuple[str, int, str]]
 ) -> dict[tuple[str, str], int]:
-    """Return recipients by phone number or business-scoped id, created if they are new.
+    """Return recipients by app id and phone number or business-scoped id, created if they are new.
 
     Args:
         identities: for each its app's id, its partner's id, and its phone number or business-scoped id.
-
-    Returns:
-        Their ids by app id and phone number or business-scoped id.
     """
     ids = find_recipients(connection, {(app_id, name) for app_id, _, name in identities})
     new = [identity for identity in sorted(identities) if (identity[0], identity[2]) not in ids]

@@ -86,7 +86,6 @@ def search_messages(
 
     Args:
         partner_id: owner of the app; for another partner the page is empty.
-        page: which page, and how many messages may be scanned for it.
     """
     source = connection.execute(
         select(apps.c.phone_number).where(apps.c.id == app_id, apps.c.partner_id == partner_id)

@@ -175,7 +175,6 @@ def announce_jobs(connection: Connection, new_jobs: Sequence[NewJob], positions:
     """Hand jobs that this transaction enqueues on to their stage, once it is committed.
 
     Args:
-        new_jobs: that have been written.
         positions: of each; None where the engine does not return them, so that their stage reads them.
     """
     enqueued = enqueued_jobs(connection)

@@ -61,11 +61,7 @@ def find_earlier_request(connection: Connection, request: KeyedRequest) -> Earli
 
 
 def mark_running(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:
-    """Mark a key as running for the request's holder, for `KEY_LEASE_MS` at most.
-
-    Returns:
-        The earlier request of the key, and then nothing is marked; None: it is marked.
-    """
+    """Mark a key as running for `KEY_LEASE_MS` at most; if it has an earlier request, return that one instead."""
     return _insert_keys(connection, [(request, None)], store_time_ms(connection, request.at_ms), KEY_LEASE_MS)[0]
 
 
