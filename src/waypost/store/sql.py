@@ -24,6 +24,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    and_,
     bindparam,
     select,
 )
@@ -142,6 +143,11 @@ def row_values(table: Table, value: Any, **columns: Any) -> dict[str, Any]:
     """Return a value as a row: a column is the attribute of its name, unless it is given, or there is none."""
     names = [name for name in table.c.keys() if name not in columns and hasattr(value, name)]  # noqa: SIM118
     return {name: getattr(value, name) for name in names} | columns
+
+
+def is_of_app(table: Table, partner_id: int, app_id: str) -> ColumnElement[bool]:
+    """Return the condition of rows that belong to an app, which belongs to a partner; of another's there are none."""
+    return and_(table.c.app_id == app_id, table.c.partner_id == partner_id)
 
 
 def contains_escaped(column: ColumnElement[Any], part: str) -> ColumnElement[bool]:

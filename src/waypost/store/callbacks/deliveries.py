@@ -31,7 +31,7 @@ from waypost.store.callbacks.receivers import newest_attempts
 from waypost.store.messages.messages import TIMED_STATES
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import find_open_callback, open_callbacks, replay_group
-from waypost.store.sql import equals_any, filter_conditions, read_all, read_dict, read_dicts, select_row
+from waypost.store.sql import equals_any, filter_conditions, is_of_app, read_all, read_dict, read_dicts, select_row
 from waypost.store.tables import (
     attempts,
     callbacks,
@@ -120,7 +120,7 @@ def list_deliveries(
         partner_id: owner of the app; for another partner the page is empty.
         before: return the page after the one that ended there.
     """
-    own = and_(callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
+    own = is_of_app(callbacks, partner_id, app_id)
     fits = [
         own,
         *_time_conditions(query),
@@ -133,7 +133,7 @@ def list_deliveries(
         if query.subscription_id is not None:
             chosen = and_(chosen, callbacks.c.subscription_id == query.subscription_id)
         return _page(connection, [select(*_DELIVERY_COLUMNS).where(chosen, *fits)], before, at_most)
-    of_app = [subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id]
+    of_app = [is_of_app(subscriptions, partner_id, app_id)]
     if query.subscription_id is not None:
         of_app.append(subscriptions.c.id == query.subscription_id)
     ids = connection.execute(select(subscriptions.c.id).where(*of_app).order_by(subscriptions.c.id)).scalars().all()
@@ -149,8 +149,8 @@ def list_deliveries(
 
 def find_delivery(connection: Connection, partner_id: int, app_id: str, callback_id: str) -> dict[str, Any] | None:
     """Return one callback with its bytes as text and every attempt; None if the app has no such callback."""
-    own = (callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
-    row = read_dict(connection, select(callbacks).where(callbacks.c.id == callback_id, *own))
+    own = is_of_app(callbacks, partner_id, app_id)
+    row = read_dict(connection, select(callbacks).where(callbacks.c.id == callback_id, own))
     return None if row is None else read_callback_details(connection, row)
 
 
@@ -184,7 +184,7 @@ def subject_names(connection: Connection, partner_id: int, app_id: str, subjects
     recipient_query = (
         select(recipients.c.id, person.c.phone_number, person.c.user_id)
         .join(person, person.c.id == func.coalesce(recipients.c.same_as, recipients.c.id))
-        .where(recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, equals_any(recipients.c.id, "ids"))
+        .where(is_of_app(recipients, partner_id, app_id), equals_any(recipients.c.id, "ids"))
     )
     for row in connection.execute(recipient_query, {"ids": numbers}):
         names[str(row.id)] = row.phone_number or row.user_id or ""
@@ -213,7 +213,7 @@ class SubscriptionHealth(NamedTuple):
 def subscription_health_by_app(connection: Connection, partner_id: int, app_id: str) -> dict[int, SubscriptionHealth]:
     """Return the tags and the health of an app's subscriptions by id, oldest first."""
     stored = (subscriptions.c[name] for name in SubscriptionHealth._fields if name != "last_status")
-    query = select(*stored).where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
+    query = select(*stored).where(is_of_app(subscriptions, partner_id, app_id))
     health = {row.id: SubscriptionHealth(*row) for row in connection.execute(query.order_by(subscriptions.c.id))}
     for one in health.values():
         if one.failing_since_ms is not None:

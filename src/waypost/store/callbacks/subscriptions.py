@@ -11,7 +11,7 @@ from waypost.domain.callbacks import Subscription
 from waypost.store.bulk_statements import BulkSelect
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import live_group, replay_group
-from waypost.store.sql import RowReader, equals_any, read_all, read_one
+from waypost.store.sql import RowReader, equals_any, is_of_app, read_all, read_one
 from waypost.store.tables import subscriptions
 from waypost.store.write_through_cache import enqueued_jobs
 
@@ -99,8 +99,8 @@ class TooManySubscriptions(Exception):
 
 def list_app_subscriptions(connection: Connection, app_id: str, partner_id: int, unseal: Unseal) -> list[Subscription]:
     """Return an app's subscriptions, oldest first."""
-    of_app = (subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
-    oldest = select(subscriptions).where(*of_app).order_by(subscriptions.c.id)
+    of_app = is_of_app(subscriptions, partner_id, app_id)
+    oldest = select(subscriptions).where(of_app).order_by(subscriptions.c.id)
     return read_all(connection, oldest, lambda row: decode_subscription(row, unseal))
 
 
@@ -115,7 +115,7 @@ def subscription_of_partner(
 
 def delete_subscriptions(connection: Connection, app_id: str, partner_id: int, id: str | None = None) -> int:
     """Delete one subscription of an app, or all of them; return how many there were."""
-    chosen = delete(subscriptions).where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
+    chosen = delete(subscriptions).where(is_of_app(subscriptions, partner_id, app_id))
     if id is not None:
         chosen = chosen.where(subscriptions.c.id == int(id))
     deleted_ids = connection.execute(chosen.returning(subscriptions.c.id)).scalars().all()

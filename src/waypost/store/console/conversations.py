@@ -19,7 +19,7 @@ from waypost.store.messages.lists import MESSAGE_ORDER, MessageCursor, SearchPag
 from waypost.store.messages.received import INBOUND_ORDER, find_inbound_by_ids
 from waypost.store.messages.recipients import names_of_persons
 from waypost.store.messages.search import ascii_parts, current_messages, numbers_of_app, text_condition
-from waypost.store.sql import equals_any, read_dicts
+from waypost.store.sql import equals_any, is_of_app, read_dicts
 from waypost.store.tables import inbound_messages, messages, recipients
 
 MAX_SCANNED_ACTIVITIES: Final = 5_000
@@ -148,29 +148,28 @@ class _ConversationReader:
     def found_ids(self) -> list[int]:
         """Return the recipients of the filter's number or id."""
         person = func.coalesce(recipients.c.same_as, recipients.c.id)
-        of_app = (recipients.c.app_id == self.app_id, recipients.c.partner_id == self.partner_id)
+        of_app = is_of_app(recipients, self.partner_id, self.app_id)
         if self.query.id is not None:
-            has_id = select(person).where(*of_app, recipients.c.user_id == self.query.id)
+            has_id = select(person).where(of_app, recipients.c.user_id == self.query.id)
             return sorted({*self.connection.execute(has_id).scalars(), *self._recipients_of_message(self.query.id)})
         number, numbers = self.query.number or "", numbers_of_app(self.app_id)
         partial = select(numbers.c.id).where(numbers.c.phone_number.contains(number))
-        exact = select(person).where(*of_app, recipients.c.phone_number == number)
+        exact = select(person).where(of_app, recipients.c.phone_number == number)
         queries = (exact, partial.limit(MAX_FOUND_RECIPIENTS))
         return sorted({one for query in queries for one in self.connection.execute(query).scalars()})
 
     def _recipients_of_message(self, name: str) -> set[int]:
         """Return the recipient of a message, sent or received, by any of its ids."""
-        own = (messages.c.app_id == self.app_id, messages.c.partner_id == self.partner_id)
+        own = is_of_app(messages, self.partner_id, self.app_id)
         queries: list[Any] = [
-            select(messages.c.recipient_id).where(messages.c.operator_message_id == name, *own).limit(2),
+            select(messages.c.recipient_id).where(messages.c.operator_message_id == name, own).limit(2),
             select(inbound_messages.c.recipient_id).where(
                 inbound_messages.c.operator_message_id == name,
-                inbound_messages.c.app_id == self.app_id,
-                inbound_messages.c.partner_id == self.partner_id,
+                is_of_app(inbound_messages, self.partner_id, self.app_id),
             ),
         ]
         if is_uuid(name.lower()):
-            queries.append(select(messages.c.recipient_id).where(messages.c.id == name.lower(), *own))
+            queries.append(select(messages.c.recipient_id).where(messages.c.id == name.lower(), own))
         ids = {one for query in queries for one in self.connection.execute(query).scalars() if one}
         return {row["same_as"] or row["id"] for row in self.read_rows(sorted(ids))}
 
@@ -178,7 +177,7 @@ class _ConversationReader:
         """Return rows of recipients, each with its last messages and `last_ms`, unordered."""
         if not ids:
             return []
-        query = _CONVERSATIONS.where(recipients.c.app_id == self.app_id, recipients.c.partner_id == self.partner_id)
+        query = _CONVERSATIONS.where(is_of_app(recipients, self.partner_id, self.app_id))
         return [{**row, "last_ms": self._last_ms(row)} for row in read_dicts(self.connection, query, ids=list(ids))]
 
     def add_details(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -289,7 +288,7 @@ class _ActivityScan:
         batch, scanned, first_ms = _CHUNK, 0, None
         while True:
             query: Any = select(at_ms, messages.c.id, messages.c.recipient_id).where(
-                messages.c.app_id == self.app_id, messages.c.partner_id == self.partner_id
+                is_of_app(messages, self.partner_id, self.app_id)
             )
             rows: Any = self.connection.execute(MESSAGE_ORDER.sort_newest_first(query, before).limit(batch)).all()
             for accepted_on_ms, _, recipient_id in rows:

@@ -19,7 +19,7 @@ from waypost.store.accounts.partners import apps_with_operators
 from waypost.store.queue.depths import DeadLetter, read_dead_letters
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import group_subscription_id, is_live_group, live_group, open_callbacks, replay_group
-from waypost.store.sql import read_all, read_dicts
+from waypost.store.sql import is_of_app, read_all, read_dicts
 from waypost.store.tables import (
     callbacks,
     inbound_messages,
@@ -74,8 +74,7 @@ def counts_by_minute(
     scanned = (
         select(messages.c.accepted_on_ms, messages.c.state, messages.c.code, messages.c.reason)
         .where(
-            messages.c.app_id == app_id,
-            messages.c.partner_id == partner_id,
+            is_of_app(messages, partner_id, app_id),
             messages.c.accepted_on_ms >= from_ms,
             messages.c.accepted_on_ms < before_ms,
         )
@@ -183,7 +182,7 @@ def receivers_of_app(connection: Connection, partner_id: int, app_id: str) -> li
     """Return an app's subscriptions by id, with their health; without secrets and queue depths."""
     names = "id tag url active failing_since_ms retry_after_until_ms paused_on_ms pause_reason"
     query = select(*(subscriptions.c[name] for name in names.split())).where(
-        subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
+        is_of_app(subscriptions, partner_id, app_id)
     )
     return read_dicts(connection, query.order_by(subscriptions.c.id))
 
@@ -214,7 +213,7 @@ def operator_activity(connection: Connection, partner_id: int, app_id: str, at_m
     """Return how the operator handled the newest messages of an app."""
     rows = connection.execute(
         select(messages.c.state, messages.c.changed_on_ms, messages.c.operator_message_id, messages.c.reason)
-        .where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
+        .where(is_of_app(messages, partner_id, app_id))
         .order_by(messages.c.accepted_on_ms.desc())
         .limit(at_most)
     ).all()

@@ -12,7 +12,7 @@ from waypost.store.messages.lists import MESSAGE_ORDER
 from waypost.store.messages.messages import TIMED_STATES, find_messages_with_codes, read_request
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import find_open_callback
-from waypost.store.sql import read_all, read_dict, read_dicts
+from waypost.store.sql import is_of_app, read_all, read_dict, read_dicts
 from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
 from waypost.store.trace_events import SEND_ATTEMPTED
 
@@ -116,9 +116,9 @@ def full_message_trace(connection: Connection, message_id: str) -> dict[str, Any
 
 def app_message_trace(connection: Connection, partner_id: int, app_id: str, message_id: str) -> dict[str, Any] | None:
     """Like `full_message_trace`, for one of an app's messages; None if the app has no such message."""
-    is_own = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
+    own = is_of_app(messages, partner_id, app_id)
     for id_column in (messages.c.id, messages.c.operator_message_id):
-        query = select(messages.c.id).where(id_column == message_id, *is_own).limit(1)
+        query = select(messages.c.id).where(id_column == message_id, own).limit(1)
         own_id = connection.execute(query).scalar_one_or_none()
         if own_id is not None:
             return full_message_trace(connection, own_id)
@@ -139,8 +139,8 @@ def app_message_content(
     connection: Connection, partner_id: int, app_id: str, message_id: str
 ) -> tuple[MessageContent, bool] | None:
     """Return the content of one of an app's messages, and whether it holds a one-time code; or None."""
-    is_own = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
-    stored = connection.execute(select(messages).where(messages.c.id == message_id, *is_own)).one_or_none()
+    own = is_of_app(messages, partner_id, app_id)
+    stored = connection.execute(select(messages).where(messages.c.id == message_id, own)).one_or_none()
     if stored is None:
         return None
     row = MessageContent(stored.id, stored.kind, stored.content, read_request(stored), stored.template_id)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, func, select, tuple_
 
-from waypost.store.sql import equals_any, read_all, read_dicts
+from waypost.store.sql import equals_any, is_of_app, read_all, read_dicts
 from waypost.store.tables import messages, recipients, templates
 
 MAX_PAGE_ROWS: Final = 200  # maximum number of rows on a page
@@ -51,9 +51,7 @@ def messages_of_app(
             the rate at five million stored (decision 0049).
         at_most: never more than `MAX_PAGE_ROWS`.
     """
-    query = select(*LIST_COLUMNS, messages.c.content).where(
-        messages.c.app_id == app_id, messages.c.partner_id == partner_id
-    )
+    query = select(*LIST_COLUMNS, messages.c.content).where(is_of_app(messages, partner_id, app_id))
     if destination is not None:
         name = recipients.c.phone_number if destination.isdecimal() else recipients.c.user_id
         person = func.coalesce(recipients.c.same_as, recipients.c.id)  # a former or a parent id leads to it too
@@ -65,7 +63,7 @@ def messages_of_app(
 
 def template_names(connection: Connection, partner_id: int, app_id: str, at_most: int = 1000) -> dict[str, str]:
     """Return the names of an app's templates by id, newest first; deleted ones too, as messages outlive them."""
-    of_app = _TEMPLATES.where(templates.c.app_id == app_id, templates.c.partner_id == partner_id)
+    of_app = _TEMPLATES.where(is_of_app(templates, partner_id, app_id))
     return dict(read_all(connection, of_app.order_by(templates.c.id.desc()).limit(at_most), _name_by_id))
 
 

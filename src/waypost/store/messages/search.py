@@ -34,7 +34,7 @@ from waypost.store.messages.recipients import recipient_names
 from waypost.store.queue.job_subjects import QueueName, SubjectKind
 from waypost.store.queue.jobs import read_subject
 from waypost.store.schema import POSTGRESQL
-from waypost.store.sql import equals_any, filter_conditions, read_dicts
+from waypost.store.sql import equals_any, filter_conditions, is_of_app, read_dicts
 from waypost.store.tables import apps, messages, queue_jobs, recipients
 
 MAX_SCANNED_TEXTS: Final = 2_500  # maximum messages scanned per request if each has to be decoded to compare its text
@@ -107,9 +107,7 @@ def search_messages(
 
 def current_messages(connection: Connection, partner_id: int, app_id: str, ids: Sequence[str]) -> list[dict[str, Any]]:
     """Return the current rows of messages that a list has shown, unordered."""
-    query = select(*_SEARCH_COLUMNS).where(
-        equals_any(messages.c.id, "ids"), messages.c.partner_id == partner_id, messages.c.app_id == app_id
-    )
+    query = select(*_SEARCH_COLUMNS).where(equals_any(messages.c.id, "ids"), is_of_app(messages, partner_id, app_id))
     return add_code_flags(connection, partner_id, read_dicts(connection, query, ids=ids))
 
 

@@ -26,6 +26,7 @@ from waypost.store.messages.lists import (
 from waypost.store.messages.messages import add_code_flags
 from waypost.store.messages.received import INBOUND_ORDER, add_texts, select_inbound
 from waypost.store.messages.search import MAX_SCANNED_TEXTS, has_visible_text, waiting_message_ids
+from waypost.store.sql import is_of_app
 from waypost.store.tables import inbound_messages, messages, recipients
 
 _THREAD_BATCH: Final = 500
@@ -83,8 +84,8 @@ def search_thread(
         Rows with `at_ms`, `id`, and either `sent`: as `search_messages` returns it, with `recipient_id`, or
         `received`: as `search_inbound` does. The other one is None.
     """
-    own = (recipients.c.app_id == app_id, recipients.c.partner_id == partner_id)
-    if connection.execute(select(recipients.c.id).where(recipients.c.id == recipient.id, *own)).one_or_none() is None:
+    own = is_of_app(recipients, partner_id, app_id)
+    if connection.execute(select(recipients.c.id).where(recipients.c.id == recipient.id, own)).one_or_none() is None:
         return SearchResults([])
     page = page.limit_to(query.until_ms)
     thread = _Thread(connection, partner_id, app_id, recipient, query, page)
