@@ -117,7 +117,7 @@ class Database:
             StoreDamaged: its file cannot be read.
         """
         self._loop = asyncio.get_running_loop()
-        await self._writers[0].run(self._engine.open)
+        await self._writers[0].threads.run(self._engine.open)
         if not self._engine.is_exclusive:
             self._engine.listen(self._deliver_notification)
 
@@ -127,9 +127,9 @@ class Database:
             await writer.group.close()
         # Before any connection is closed: closing one during a read crashes the process.
         await asyncio.to_thread(self._readers.shutdown)
-        await self._writers[0].run(self._engine.close)
+        await self._writers[0].threads.run(self._engine.close)
         for writer in self._writers:
-            writer.shutdown()
+            writer.threads.shutdown()
 
     def add_enqueue_listener(self, listener: EnqueueListener) -> None:
         """Call the listener, on the loop, after each commit that enqueued jobs."""
@@ -174,7 +174,7 @@ class Database:
     async def compact(self, tables: Sequence[str]) -> None:
         """Rewrite tables, so that free space holds nothing of deleted rows; see the engine's method."""
         work = partial(self._engine.compact, tables)
-        await (self._writers[-1].run(work) if self.is_exclusive else self._readers.run(work))
+        await (self._writers[-1].threads.run(work) if self.is_exclusive else self._readers.run(work))
 
     def read(self, query: Callable[..., StoreResult], *args: Any) -> asyncio.Future[StoreResult]:
         """Run a read on a reader's thread."""

@@ -265,6 +265,21 @@ def content_texts(content: bytes) -> list[str]:
     return list(_texts(_decode_content(content))) if content else []
 
 
+def json_values(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield a decoded JSON value and all values in it, each with the name of the member that has it; empty in a list.
+
+    Raises:
+        RecursionError: it is nested too deep.
+    """
+    yield name, value
+    if isinstance(value, Mapping):
+        for member_name, member in cast("Mapping[str, Any]", value).items():
+            yield from json_values(member, member_name)
+    elif isinstance(value, list):
+        for member in cast("list[Any]", value):
+            yield from json_values(member)
+
+
 def has_part(text: str, part: str, *, whole_words: bool) -> bool:
     """Return True if a text has this part, in any case; with `whole_words` only as consecutive whole words."""
     text, part = text.casefold(), part.casefold()

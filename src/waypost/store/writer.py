@@ -1,6 +1,5 @@
 """One writing connection: its thread, its group commit, and its handling of failed transactions."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -42,20 +41,12 @@ class Writer:
         self._cache = cache
         self._on_commit = on_commit
         self._on_unknown_commit = on_unknown_commit
-        self._threads = ThreadPool(1, f"store-writer-{nth}")
+        self.threads = ThreadPool(1, f"store-writer-{nth}")
         self.group = GroupCommit(
-            self._run_transaction, self._threads, shared_error=StoreUnavailable, first_work=run_each
+            self._run_transaction, self.threads, shared_error=StoreUnavailable, first_work=run_each
         )
         self._is_committing = False
         self._has_lost_connection = False
-
-    def run(self, work: Callable[[], None]) -> "asyncio.Future[None]":
-        """Run a function on the thread, between two transactions."""
-        return self._threads.run(work)
-
-    def shutdown(self) -> None:
-        """End the thread, once everything that was submitted to it has been run."""
-        self._threads.shutdown()
 
     def _run_transaction(self, work: Callable[[Connection], None]) -> None:
         appended = EnqueuedJobs()
@@ -117,8 +108,8 @@ def translate_error(engine: StoreEngine, error: Exception) -> Exception:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of what the driver says, without the statement."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    return str(cause).partition("\n")[0]
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return str(cause).strip().partition("\n")[0] or type(cause).__name__
 
 
 def run_each(connection: Connection, writes: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, update
-from sqlalchemy.sql.operators import eq, in_op
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, tuple_, update
+from sqlalchemy.sql.operators import eq, in_op, is_
 
 from waypost.domain.callbacks import CALLBACK_CONTENT_TYPE, AttemptKind, CallbackAttempt
 from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate, bulk_count
@@ -285,7 +285,9 @@ def count_replays(connection: Connection, query: ReplayFilter) -> dict[str, int]
     """Return how many match, and how many more still wait for their first delivery."""
     fitting = select(func.count()).where(_filter_condition(connection, query))
     waiting = fitting.where(callbacks.c.ended_on_ms.is_(None))
-    ended = fitting.where(callbacks.c.ended_on_ms.is_not(None), *_outcome_conditions(query))
+    ended = fitting.where(
+        callbacks.c.ended_on_ms.is_not(None), *filter_conditions((is_, callbacks.c.delivered, query.delivered))
+    )
     counts = (("callbacks", ended), ("waiting", waiting))
     return {name: connection.execute(counted).scalar_one() for name, counted in counts}
 
@@ -300,10 +302,12 @@ def enqueue_replays(
     """
     order = (callbacks.c.subscription_id, callbacks.c.created_on_ms, callbacks.c.subject, callbacks.c.sequence)
     statement = select(callbacks.c.id, *order).where(
-        _filter_condition(connection, query), callbacks.c.ended_on_ms.is_not(None), *_outcome_conditions(query)
+        _filter_condition(connection, query),
+        callbacks.c.ended_on_ms.is_not(None),
+        *filter_conditions((is_, callbacks.c.delivered, query.delivered)),
     )
     if after is not None:
-        statement = statement.where(_cursor_condition(after))
+        statement = statement.where(tuple_(*order) > tuple_(*after))
     rows = connection.execute(statement.order_by(*order).limit(REPLAY_BATCH_JOBS)).all()
     enqueue_jobs(
         connection,
@@ -354,19 +358,3 @@ def is_about(connection: Connection, app_ids: Collection[str], recipient: str | 
     known = recipient_ids(connection, and_(recipients.c.app_id.in_(app_ids), has_name))
     # Before the operator has identified a recipient, its callbacks are about the destination.
     return [callbacks.c.subject.in_([recipient, *map(str, known)])]
-
-
-def _outcome_conditions(query: ReplayFilter) -> tuple[ColumnElement[bool], ...]:
-    return () if query.delivered is None else (callbacks.c.delivered.is_(query.delivered),)
-
-
-def _cursor_condition(after: ReplayCursor) -> ColumnElement[bool]:
-    subscription_id, created_on_ms, subject, sequence = after
-    same_subscription = callbacks.c.subscription_id == subscription_id
-    same_time = callbacks.c.created_on_ms == created_on_ms
-    return or_(
-        callbacks.c.subscription_id > subscription_id,
-        and_(same_subscription, callbacks.c.created_on_ms > created_on_ms),
-        and_(same_subscription, same_time, callbacks.c.subject > subject),
-        and_(same_subscription, same_time, callbacks.c.subject == subject, callbacks.c.sequence > sequence),
-    )

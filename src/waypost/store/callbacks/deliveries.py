@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Select,
     Text,
     and_,
     cast,
@@ -137,7 +138,9 @@ def list_deliveries(
     if query.subscription_id is not None:
         of_app.append(subscriptions.c.id == query.subscription_id)
     ids = connection.execute(select(subscriptions.c.id).where(*of_app).order_by(subscriptions.c.id)).scalars().all()
-    if query.state == "waiting" and _has_few_open(connection, ids, scan_limit):
+    open_jobs = select(open_callbacks.c.position).where(open_callbacks.c.subscription_id.in_(ids)).limit(scan_limit + 1)
+    # If few enough wait, all of them are read; otherwise the newest callbacks include some
+    if query.state == "waiting" and _count(connection, open_jobs) <= scan_limit:
         is_open = (text("callbacks.ended_on_ms IS NULL"), callbacks.c.position.is_not(None))  # as in the partial index
         waiting = select(*_DELIVERY_COLUMNS).where(callbacks.c.subscription_id.in_(ids), *is_open, *fits)
         return _page(connection, [waiting], before, at_most)
@@ -272,6 +275,10 @@ def find_delivery_jobs(
     return [*jobs, *map(DeliveryJob._make, connection.execute(replays))]
 
 
+def _count(connection: Connection, limited: Select[Any]) -> int:
+    return connection.execute(select(func.count()).select_from(limited.subquery())).scalar_one()
+
+
 def _search(
     connection: Connection,
     ids: Sequence[int],
@@ -331,14 +338,6 @@ def _row_cursor(row: Mapping[Any, Any]) -> DeliveryCursor:
 def _time_conditions(query: DeliveryFilter) -> list[ColumnElement[bool]]:
     at_ms = callbacks.c.created_on_ms
     return filter_conditions((ge, at_ms, query.from_ms), (lt, at_ms, query.to_ms))
-
-
-def _has_few_open(connection: Connection, ids: Sequence[int], limit: int) -> bool:
-    """Return True if few enough wait for all of them to be read; otherwise the newest callbacks include some."""
-    jobs = (
-        select(open_callbacks.c.position).where(open_callbacks.c.subscription_id.in_(ids)).limit(limit + 1).subquery()
-    )
-    return connection.execute(select(func.count()).select_from(jobs)).scalar_one() <= limit
 
 
 MAX_LOGGED_EVENTS: Final = 200  # maximum events of one log; a message has about ten

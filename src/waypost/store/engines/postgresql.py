@@ -30,6 +30,7 @@ from waypost.store.engines.postgresql_session import (
 )
 from waypost.store.postgresql_connections import ConnectionBudget
 from waypost.store.revision import create_or_check_schema
+from waypost.store.writer import first_line
 
 FULL_BUDGET: Final = ConnectionBudget()
 CHANNEL: Final = "waypost"
@@ -101,7 +102,8 @@ class PostgresEngine:
             poolclass=NullPool,
             hide_parameters=True,  # error texts are logged, and parameters may hold messages of people
         )
-        event.listen(self._pool, "before_cursor_execute", self._send_waiting)
+        # The bulk statements that wait go before one of SQLAlchemy's, which may read what they write
+        event.listen(self._pool, "before_cursor_execute", self._bulk_statements.send)
         for runs_left in reversed(range(MAX_OPENING_ATTEMPTS)):
             try:
                 with self.write() as connection:
@@ -112,7 +114,7 @@ class PostgresEngine:
             except Exception as error:
                 if self.is_unavailable(error):
                     raise StoreUnavailable(
-                        f"cannot connect to PostgreSQL at database_url: {_first_line(error)}"
+                        f"cannot connect to PostgreSQL at database_url: {first_line(error)}"
                     ) from error
                 if not self.is_conflict(error):
                     raise
@@ -309,10 +311,6 @@ class PostgresEngine:
             raise
         return connection
 
-    def _send_waiting(self, connection: Connection, *_: object) -> None:
-        """Send the bulk statements that wait, before one of SQLAlchemy's: it may read what they write."""
-        self._bulk_statements.send(connection)
-
     def _handle_notice(self, nth: int, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.source_function == STANDBY_WAIT_FUNCTION or (diagnostic.message_primary or "").startswith(
             NOT_REPLICATED_WARNING
@@ -414,8 +412,3 @@ def _pack_notifications(sender_id: str, payloads: Sequence[str]) -> list[str]:
     if len(parts) > 1:
         notifications.append("\n".join(parts))
     return notifications
-
-
-def _first_line(error: BaseException) -> str:
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

@@ -42,7 +42,7 @@ class PostgresBulkStatements:
     def __init__(self) -> None:
         self._statements: dict[Any, Statement] = {}
 
-    def send(self, connection: Connection) -> None:
+    def send(self, connection: Connection, *_: object) -> None:
         """Send the statements that wait."""
         if _SESSION in connection.info or _WAITING_INSERTS in connection.info:
             self._session(connection).send()

@@ -216,7 +216,9 @@ class PostgresSession:
                 key = statement, is_alone
                 name = self._names.get(key) or new_names.get(key)
                 if name is None:
-                    name = new_names[key] = self._choose_name(statement, len(new_names), is_alone=is_alone)
+                    number = len(self._names) + len(new_names)
+                    chosen = statement.name or f"waypost_{'alone_' if is_alone else ''}{number}"
+                    name = new_names[key] = chosen.encode()
                     self._pgconn.send_prepare(name, statement.text.encode(), statement.oids)
                     outcomes.append(key)
                 self._pgconn.send_query_prepared(name, execution.arrays, statement.formats, Format.BINARY)
@@ -235,11 +237,6 @@ class PostgresSession:
                 self._names[outcome] = new_names[outcome]
         for result in results[len(outcomes) :]:  # an error of the commit of a statement that is alone
             self._check(result)
-
-    def _choose_name(self, statement: Statement, count: int, *, is_alone: bool) -> bytes:
-        if statement.name is not None:
-            return statement.name.encode()
-        return f"waypost_{'alone_' if is_alone else ''}{len(self._names) + count}".encode()
 
     def _receive(self) -> list[Any]:
         """Return one result for each message that was sent; none of those after a broken connection.

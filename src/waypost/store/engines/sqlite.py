@@ -96,7 +96,8 @@ class SqliteEngine:
 
     def _open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._take_lock()
+        if self.is_exclusive:
+            self._lock = take_lock(self._path)
         create_private(self._path)  # the files that SQLite adds get the same mode
         self._pool = create_engine(
             f"sqlite:///{self._path}",
@@ -198,10 +199,6 @@ class SqliteEngine:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-    def _take_lock(self) -> None:
-        if self.is_exclusive:
-            self._lock = take_lock(self._path)
 
 
 def is_damage(error: BaseException) -> bool:

@@ -1,6 +1,6 @@
 """Messages, and the jobs that submit them to the operator."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -16,6 +16,7 @@ from waypost.store.encoding import (
     content_kind,
     decode_content,
     encode_content,
+    json_values,
 )
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
@@ -238,7 +239,8 @@ def callback_holds_code(connection: Connection, row: Mapping[str, Any]) -> bool:
     """
     ids = set[str]() if row["message_id"] is None else {str(row["message_id"])}
     try:
-        ids |= set(_read_message_ids(_decode_json(row["body"])))
+        named = json_values(_decode_json(row["body"]))
+        ids |= {value for name, value in named if name in _MESSAGE_ID_MEMBERS and isinstance(value, str)}
     except (msgspec.DecodeError, RecursionError):
         return True  # an unreadable body is not shown
     return bool(find_ids_with_codes(connection, row["partner_id"], ids))
@@ -271,18 +273,6 @@ def _names_without_codes(connection: Connection, partner_id: int, names: Collect
     rows = connection.execute(query, {"names": sorted(names)}).all()
     authentication_names = {row.element_name for row in rows if _AUTHENTICATION in (row.category, row.old_category)}
     return {row.element_name for row in rows} - authentication_names
-
-
-def _read_message_ids(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, member in cast("Mapping[str, Any]", value).items():
-            if name in _MESSAGE_ID_MEMBERS and isinstance(member, str):
-                yield member
-            else:
-                yield from _read_message_ids(member)
-    elif isinstance(value, list):
-        for member in cast("list[Any]", value):
-            yield from _read_message_ids(member)
 
 
 _NAMING_KINDS: Final = (TEMPLATE_PASSTHROUGH, MARKETING_PASSTHROUGH)

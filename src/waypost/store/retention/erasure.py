@@ -18,7 +18,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, delete, func, s
 from waypost.base.encryption import SecretBox
 from waypost.domain.event import unreadable_body
 from waypost.store.accounts.instance_keys import ENCRYPTED_COLUMNS
-from waypost.store.encoding import CALLBACK_BODIES
+from waypost.store.encoding import CALLBACK_BODIES, json_values
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
 from waypost.store.retention.columns import PERSONAL_COLUMNS, Holds, columns_of, is_named
@@ -96,7 +96,7 @@ class _Search:
     def is_value_of(self, json_text: bytes) -> bool:
         """True if a name is the whole of a value of a JSON text: other people's texts may mention it."""
         try:
-            return any(value.lstrip("+") in self.names for value in _texts_in(msgspec.json.decode(json_text)))
+            return any(value.lstrip("+") in self.names for value in _texts_in(json_text))
         except (msgspec.DecodeError, UnicodeError):
             return self.is_in(json_text)
 
@@ -177,7 +177,7 @@ def _is_callback_of(search: _Search, row: Any) -> bool:
 def _erase_files_of_items(connection: Connection, search: _Search, rows: Sequence[Any]) -> None:
     """Delete the rows of the files that received messages name, and note the files that no other row refers to."""
     readable = [row.item for row in rows if unreadable_body(row.item) is None]
-    media_ids = {media_id for item in readable for media_id in _media_ids_in(msgspec.json.decode(item))}
+    media_ids = {media_id for item in readable for media_id in _media_ids_in(item)}
     if not media_ids:
         return
     is_own = inbound_media.c.operator_media_id.in_(list(media_ids))
@@ -230,9 +230,8 @@ def _erase_rest(connection: Connection, search: _Search, _after: Any) -> Any:
 
 def _erase_identity(connection: Connection, search: _Search, _after: Any) -> Any:
     """Erase the rows by which the person is found, unless anything is left that an erasure has to find again."""
-    ids = search.person.recipient_ids
-    search.page.count(recipients, 0 if search.waiting_before else _delete(connection, recipients.c.id, ids))
-    return None
+    if not search.waiting_before:
+        search.page.count(recipients, _delete(connection, recipients.c.id, search.person.recipient_ids))
 
 
 _PARTS: Final[dict[str, _Scanned | _ErasePart]] = {  # in this order
@@ -287,30 +286,15 @@ def _delete(connection: Connection, column: Column[Any], values: Collection[Any]
     return connection.execute(delete(column.table).where(column.in_(list(values)))).rowcount
 
 
-def _texts_in(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for item in value.values():  # pyright: ignore[reportUnknownVariableType]
-                yield from _texts_in(item)
-        case list():
-            for item in value:  # pyright: ignore[reportUnknownVariableType]
-                yield from _texts_in(item)
-        case _:
-            return
+def _texts_in(json_text: bytes) -> list[str]:
+    return [value for _, value in json_values(msgspec.json.decode(json_text)) if isinstance(value, str)]
 
 
-def _media_ids_in(value: Any) -> Iterator[str]:
+def _media_ids_in(item: bytes) -> Iterator[str]:
     """Yield the ids of the media objects in an item: those with a MIME type."""
-    match value:
-        case {"id": str(media_id), "mime_type": str(), **_others}:
-            yield media_id
-        case dict():
-            for item in value.values():  # pyright: ignore[reportUnknownVariableType]
-                yield from _media_ids_in(item)
-        case list():
-            for item in value:  # pyright: ignore[reportUnknownVariableType]
-                yield from _media_ids_in(item)
-        case _:
-            return
+    for _, value in json_values(msgspec.json.decode(item)):
+        match value:
+            case {"id": str(media_id), "mime_type": str()}:
+                yield media_id
+            case _:
+                pass

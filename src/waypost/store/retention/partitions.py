@@ -67,17 +67,16 @@ def partitions_since(parent: PartitionedTable, from_ms: int, now_ms: int) -> lis
     while begin <= last:
         end = _next_start(parent.interval, begin)
         stamp = f"{begin:%Y%m%d}" if parent.interval is PartitionInterval.WEEK else f"{begin:%Y%m}"
-        partitions.append(Partition(parent, f"{parent.table.name}_{stamp}", _id_at(begin), _id_at(end)))
+        low, high = (floor_id(int(at.timestamp() * 1000)) for at in (begin, end))
+        partitions.append(Partition(parent, f"{parent.table.name}_{stamp}", low, high))
         begin = end
     return partitions
 
 
 def existing_partitions(connection: Connection) -> list[Partition]:
     """Return the existing partitions, oldest first, without default partitions."""
-    rows = connection.execute(
-        _EXISTING_PARTITIONS, {"names": [partitioned.table.name for partitioned in PARTITIONED_TABLES]}
-    ).all()
     partitioned_tables = {partitioned.table.name: partitioned for partitioned in PARTITIONED_TABLES}
+    rows = connection.execute(_EXISTING_PARTITIONS, {"names": list(partitioned_tables)}).all()
     partitions: list[Partition] = []
     for row in rows:
         if row.bound is None:  # it is being dropped: the catalogue's functions see a drop at once
@@ -158,7 +157,8 @@ def is_partition_in_use(connection: Connection, partition: Partition) -> bool:
     statement = _IN_USE[partition.parent.table.name]
     if statement is None:
         return False
-    if _has_transaction_timeout(connection):
+    if int(connection.exec_driver_sql("SHOW server_version_num").scalar_one()) >= 170_000:
+        # A scan of a whole partition may take longer than a transaction may
         connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
     parameters = {"low": partition.low, "high": partition.high}
     return connection.execute(statement, parameters).first() is not None
@@ -183,11 +183,6 @@ def _set_lock_limits(connection: Connection) -> None:
         connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
 
 
-def _has_transaction_timeout(connection: Connection) -> bool:
-    """Return True if the server has a transaction timeout, which a scan of a whole partition may have to disable."""
-    return int(connection.exec_driver_sql("SHOW server_version_num").scalar_one()) >= 170_000
-
-
 def _sqlstate(error: DBAPIError) -> str:
     return str(getattr(error.orig, "sqlstate", ""))
 
@@ -201,10 +196,6 @@ def _next_start(interval: PartitionInterval, begin: datetime) -> datetime:
     if interval is PartitionInterval.WEEK:
         return begin + timedelta(days=7)
     return (begin + timedelta(days=32)).replace(day=1)
-
-
-def _id_at(at: datetime) -> str:
-    return floor_id(int(at.timestamp() * 1000))
 
 
 _EXISTING_PARTITIONS: Final = text(
