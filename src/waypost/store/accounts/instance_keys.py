@@ -182,19 +182,18 @@ def read_key_state(connection: Connection) -> KeyState | None:
 def add_key_state(connection: Connection, state: KeyState) -> None:
     """Store the first record, unless another process has."""
     connection.execute(
-        upsert(store_properties).on_conflict_do_nothing(), {"name": KEY_PROPERTY, "value": _encode(state)}
+        upsert(store_properties).on_conflict_do_nothing(),
+        {"name": KEY_PROPERTY, "value": msgspec.json.encode(state).decode()},
     )
 
 
 def put_key_state(connection: Connection, state: KeyState) -> None:
     """Replace the record."""
     connection.execute(
-        update(store_properties).where(store_properties.c.name == KEY_PROPERTY).values(value=_encode(state))
+        update(store_properties)
+        .where(store_properties.c.name == KEY_PROPERTY)
+        .values(value=msgspec.json.encode(state).decode())
     )
-
-
-def _encode(state: KeyState) -> str:
-    return msgspec.json.encode(state).decode()
 
 
 def put_process_key(connection: Connection, holder: str, in_use: str, known: str) -> None:

@@ -170,7 +170,7 @@ def _delete_webhooks(connection: Connection, scan: PartnerScan, progress: Progre
     rows = connection.execute(query.where(key > after, key < end).order_by(key).limit(MAX_BATCH_ROWS)).all()
     names = _number_names(connection, scan.partner_id)
     bodies = ((row.id, zlib.decompress(row.body) if row.compressed else row.body) for row in rows)
-    ids = [webhook_id for webhook_id, body in bodies if _has_name(body, names)]
+    ids = [webhook_id for webhook_id, body in bodies if any(name in body for name in names)]
     if ids:
         connection.execute(delete(inbound_webhooks).where(key.in_(ids)))
     is_more = len(rows) == MAX_BATCH_ROWS
@@ -187,7 +187,7 @@ def _delete_items(connection: Connection, scan: PartnerScan, progress: Progress)
     if not old or open_ids is None:
         return progress, False
     names = _number_names(connection, scan.partner_id)
-    ids = [row.id for row in old if row.id not in open_ids and _has_name(row.item, names)]
+    ids = [row.id for row in old if row.id not in open_ids and any(name in row.item for name in names)]
     if ids:
         connection.execute(delete(webhook_items).where(key.in_(ids)))
     return Progress(str(old[-1].id)), len(old) == MAX_BATCH_ROWS
@@ -254,10 +254,6 @@ def _number_names(connection: Connection, partner_id: int) -> list[bytes]:
         query = select(table.c.phone_number_id).where(table.c.partner_id == partner_id, table.c.phone_number_id != "")
         ids |= set(connection.execute(query).scalars())
     return [f'"{phone_number_id}"'.encode() for phone_number_id in sorted(ids)]
-
-
-def _has_name(stored: bytes, names: Sequence[bytes]) -> bool:
-    return any(name in stored for name in names)
 
 
 def _is_open_message(state: str) -> bool:

@@ -109,24 +109,20 @@ def _is_visible(partner_id: int, business_account_id: str) -> ColumnElement[bool
 def _search_texts(connection: Connection, statement: Select[Any], text: str) -> Iterator[Template]:
     """Yield templates whose name or texts contain the text; most others are excluded by the stored bytes alone."""
     needle = text.casefold()
+    is_escaped = any(char in needle for char in _JSON_ESCAPED)
     offset = 0
     while True:
         rows = connection.execute(statement.limit(_BATCH).offset(offset or None)).all()
         for row in rows:
-            if _may_contain(row.category, row.draft, needle):
+            # Texts of codes are the operator's, and not in the draft
+            is_unknown = is_escaped or row.category == Category.AUTHENTICATION
+            if is_unknown or needle in row.draft.decode().casefold():
                 template = decode_template(row)
                 if needle in f"{row.element_name}\n{_texts(template.draft)}".casefold():
                     yield template
         if len(rows) < _BATCH:
             return
         offset += _BATCH
-
-
-def _may_contain(category: str, draft: bytes, needle: str) -> bool:
-    """Return True if the texts may contain it: texts of codes are the operator's, and not in the draft."""
-    if category == Category.AUTHENTICATION or any(char in needle for char in _JSON_ESCAPED):
-        return True
-    return needle in draft.decode().casefold()
 
 
 def _texts(draft: TemplateDraft) -> str:
