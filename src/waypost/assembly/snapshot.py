@@ -72,7 +72,8 @@ class SnapshotFiles:
 
     def remove_temporary_files(self) -> None:
         """Remove the temporary files of interrupted saves; no save may be running."""
-        remove_temporary_files(self._folder)
+        for path in self._folder.glob(".*"):
+            path.unlink(missing_ok=True)
 
 
 def describe_snapshot(file: Path) -> Snapshot:
@@ -241,12 +242,6 @@ def pack(data: Path, file: Path, *, setting: ClockSetting, secret_key: str) -> N
             raw.flush()
             os.fsync(raw.fileno())
         temporary.replace(file)
-
-
-def remove_temporary_files(folder: Path) -> None:
-    """Remove the temporary files of interrupted saves; no save may be running."""
-    for path in folder.glob(".*"):
-        path.unlink(missing_ok=True)
 
 
 def read_manifest(file: Path) -> SnapshotManifest:

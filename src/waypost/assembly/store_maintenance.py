@@ -199,7 +199,9 @@ def move(source: Path, url: str, *, report: Callable[[MovedTable], None]) -> lis
         if status is None:
             raise WrongStore(f"{source} is empty; there is nothing to move")
         if status.is_older:
-            _upgrade(source)
+            engine = SqliteEngine(source, exclusive=False)  # as a start of the service does
+            engine.open()
+            engine.close()
         target = PostgresImport(url)
         with target.open(), _connect(source) as connection:
             target.prepare(_required_partitions(connection), resume_only=status.is_moved)
@@ -326,13 +328,6 @@ def _continue_sequences(connection: Connection, target: PostgresImport) -> None:
 def _connect(source: Path) -> Connection:
     engine = create_engine(f"sqlite:///{source}", poolclass=NullPool, hide_parameters=True)
     return engine.connect()
-
-
-def _upgrade(source: Path) -> None:
-    """Upgrade the store, as a start of the service does; the caller holds the lock."""
-    engine = SqliteEngine(source, exclusive=False)
-    engine.open()
-    engine.close()
 
 
 def _mark_moved(source: Path) -> None:

@@ -166,16 +166,12 @@ class StageWorker:
 
     async def _end_failed(self, job: Job, error: Exception) -> None:
         """End a job whose work, or whose batch, has raised an error: a store that is away is not a defect."""
-        if not isinstance(error, StoreUnavailable):
-            await self._retry_after_defect(job, error)
-            return
-        await asyncio.sleep(STORE_RETRY_S)
-        self._queue.abandon(job)
-        self._release_slot()
-
-    async def _retry_after_defect(self, job: Job, error: BaseException) -> None:
         try:
-            await self._queue.retry_after_defect(job, error)
+            if isinstance(error, StoreUnavailable):
+                await asyncio.sleep(STORE_RETRY_S)
+                self._queue.abandon(job)
+            else:
+                await self._queue.retry_after_defect(job, error)
         except Exception:  # noqa: BLE001  logged; the job is still in the store
             self._log.exception("a job could not be returned to its queue", position=job.position)
             await asyncio.sleep(1)
