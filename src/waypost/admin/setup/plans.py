@@ -197,13 +197,13 @@ async def plan_partner(context: AdminContext, wanted: PartnerSetup) -> list[Step
     new_partner = NewPartner(email=wanted.email, password=wanted.password, **values)  # checks the fields
     periods = None if wanted.retention is None else OwnPeriods(**msgspec.structs.asdict(wanted.retention))
     if periods is not None:
-        check_periods(context.retention, asdict(periods))
+        check_periods(context.retention, periods._asdict())
 
     def write_change(connection: Connection) -> None:
         change_partner(connection, wanted.email, values)
         partner = partner_by_email(connection, wanted.email)
         if partner is not None and periods is not None:
-            change_own_periods(connection, partner.id, asdict(periods))
+            change_own_periods(connection, partner.id, periods._asdict())
 
     async def change() -> Mapping[str, Any]:
         await context.database.write(write_change)
@@ -212,7 +212,7 @@ async def plan_partner(context: AdminContext, wanted: PartnerSetup) -> list[Step
     async def add() -> Mapping[str, Any]:
         added = await add_partner(context, new_partner)
         if periods is not None:
-            await context.database.write(change_own_periods, added["id"], asdict(periods))
+            await context.database.write(change_own_periods, added["id"], periods._asdict())
         return added
 
     if existing is None:
