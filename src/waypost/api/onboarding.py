@@ -305,10 +305,9 @@ async def show_prefilled_onboarding_data(call: AppCall) -> dict[str, Any]:
 
 
 @_operation_on_data("DELETE", returns=Success)
-async def delete_prefilled_onboarding_data(call: AppCall) -> Success:
+async def delete_prefilled_onboarding_data(call: AppCall) -> None:
     """Delete the data. Source: ledger 1.3, `prefilled`; the response's format is ours."""
     await _store(call, {})
-    return Success()
 
 
 async def _store(call: AppCall, fields: Mapping[str, str]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.contract import GraphClient, GraphFile, GraphRequest
 from waypost.wire.errors import ERRORS
-from waypost.wire.responses import schema_of
+from waypost.wire.responses import Success, schema_of
 
 RETRY_AFTER_S: Final = 10
 NO_ACCOUNT: Final = "The app has no business account yet; the administrator connects one with `waypost app connect`."
@@ -302,7 +302,7 @@ class Operations:
 
         Its function takes a call, whose type says how it is authorised, and `fields` (of the body) or `query`,
         whose structs are read and checked before it is called. It returns the struct of the response, or the operator's
-        object if that is passed on.
+        object if that is passed on; nothing for the usual `Success`.
 
         Args:
             method: of HTTP.
@@ -359,6 +359,8 @@ class Operations:
                         value = await function(call, **arguments)
                 else:
                     value = await function(call, **arguments)
+                if value is None and returns is Success:
+                    value = Success()
                 return value if isinstance(value, ApiResponse) else ApiResponse(value, success)
 
             row = RouteRow(

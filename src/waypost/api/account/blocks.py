@@ -143,16 +143,17 @@ class KnownUser(Struct):
     errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN),
     by_key=True,
 )
-async def block_users(call: AppCall) -> dict[str, Any] | Success:
+async def block_users(call: AppCall) -> dict[str, Any]:
     """Block users of the number; the older form of the request names one user to block or unblock."""
     form = call.request.form_or_json()
     if form.text("phone") is not None:
-        return await set_user_blocked(call, read_fields(UserBlock, form.text))
+        await set_user_blocked(call, read_fields(UserBlock, form.text))
+        return {"status": "success"}
     return await _change_block_list(call, "POST", read_fields(BlockList, form.text))
 
 
 @operation("PUT", f"{APP}/block", Success, source="ledger 0, 1.9")
-async def set_user_blocked(call: AppCall, fields: UserBlock) -> Success:
+async def set_user_blocked(call: AppCall, fields: UserBlock) -> None:
     """Block or unblock one user of the number.
 
     An error, too, if the operator lists the user as one that failed.
@@ -162,7 +163,6 @@ async def set_user_blocked(call: AppCall, fields: UserBlock) -> Success:
     failed = objects_in(object_of(response.get("block_users")).get("failed_users"))
     if failed:
         raise ApiError(ErrorCode.OPERATOR_REJECTED, _failure_text(failed[0]))
-    return Success()
 
 
 @operation("POST", f"{APP}/user/unblock", _CHANGED, errors=(ErrorCode.FIELD_BROKEN,), by_key=True)

@@ -108,7 +108,7 @@ async def show_display_name(call: AppCall) -> dict[str, Any]:
 
 
 @operation("POST", f"{APP}/profile/displayName", Success, rate="display_name", errors=(ErrorCode.INVALID_DISPLAY_NAME,))
-async def request_display_name(call: AppCall, fields: NewDisplayName) -> Success:
+async def request_display_name(call: AppCall, fields: NewDisplayName) -> None:
     """Request another display name for the number; the operator reviews it.
 
     The text of a broken rule is in `error`, as documented, and in `message`.
@@ -119,7 +119,6 @@ async def request_display_name(call: AppCall, fields: NewDisplayName) -> Success
     await call.graph(
         "POST", call.number, {"new_display_name": fields.new_display_name, "messaging_product": "whatsapp"}
     )
-    return Success()
 
 
 @operation("GET", f"{APP}/oba", response(id=str, official_business_account=response(oba_status=str), status=_STATUS))
@@ -151,7 +150,7 @@ async def show_public_key(call: AppCall) -> dict[str, Any]:
 @operation("POST", f"{APP}/flows/publicKey", Success, source=_KEY_SOURCE)
 @operation("POST", f"{KEY_APP}/flows/public_key", Success, source=_KEY_SOURCE, credential=Credential.API_KEY)
 @operation("POST", f"{APP}/flows/public_key", Success, source=_KEY_SOURCE)
-async def set_public_key(call: AppCall, fields: NewPublicKey) -> Success:
+async def set_public_key(call: AppCall, fields: NewPublicKey) -> None:
     """Set the public key with which the operator encrypts what the number's flows exchange."""
     body = {"business_public_key": fields.public_key}
     try:
@@ -161,7 +160,6 @@ async def set_public_key(call: AppCall, fields: NewPublicKey) -> Success:
             raise
         members = {"code": error.operator_code, "details": error.explanation}
         raise ApiError(error.code, error.explanation, members=members) from error
-    return Success()
 
 
 MAX_USERNAME_CHARS: Final = 35  # Source: the operator's page "Business usernames"
@@ -233,10 +231,9 @@ async def set_username(call: AppCall, fields: NewUsername) -> Username:
 
 
 @username_operation("DELETE", f"{APP}/username", Success)
-async def delete_username(call: AppCall) -> Success:
+async def delete_username(call: AppCall) -> None:
     """Delete the number's username."""
     await call.graph("DELETE", f"{call.number}/username")
-    return Success()
 
 
 @username_operation("GET", f"{APP}/username/suggestions", response(username_suggestions=list[str]))
@@ -257,10 +254,9 @@ async def set_username_preferences(call: AppCall, fields: UsernamePreferences) -
 
 
 @username_operation("DELETE", f"{APP}/username/preferences", Success, at_operator=False)
-async def delete_username_preferences(call: AppCall) -> Success:
+async def delete_username_preferences(call: AppCall) -> None:
     """Delete the stored preferences; the response is the same if there are none."""
     await set_preferences(call.services, call.app, username_preferences=())
-    return Success()
 
 
 @username_operation("GET", f"{APP}/username/status", _STORED_PREFERENCES, at_operator=False)

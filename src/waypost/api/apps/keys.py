@@ -246,12 +246,11 @@ def _list_of_keys(keys: list[AppKey], now_ms: int) -> dict[str, Any]:
 @_key_operation(
     "DELETE", f"{APP}/apikey/{{key_id}}", Success, source="facts 1.4; decision 0024", errors=(ErrorCode.FIELD_BROKEN,)
 )
-async def revoke_app_key_by_its_id(call: AppCall) -> Success:
+async def revoke_app_key_by_its_id(call: AppCall) -> None:
     """Revoke an additional key at once."""
     key = await _revoke(call, call.request.path["key_id"], minted=False)
     if key is None or key.revoked_on_ms is not None:
         raise ApiError(ErrorCode.FIELD_BROKEN, "The path must end with the id of one of the app's keys.")
-    return Success()
 
 
 @_token_operation(

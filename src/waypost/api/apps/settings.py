@@ -102,10 +102,9 @@ class AppContact(Struct, rename="camel"):
 
 
 @operation("PUT", f"{APP}/appPreference", Success)
-async def set_preference(call: AppCall, fields: AppPreference) -> Success:
+async def set_preference(call: AppCall, fields: AppPreference) -> None:
     """Set whether template messaging is shown as enabled."""
     await set_preferences(call.services, call.app, template_messaging=fields.is_on)
-    return Success()
 
 
 _set_url: Final = partial(operation, "PUT", returns=Success, rate="callback_url", errors=(ErrorCode.INVALID_URL,))
@@ -165,10 +164,9 @@ async def set_optin_message(call: AppCall, fields: OptInMessage) -> ApiResponse:
 
 
 @operation("PUT", f"{APP}/capping", Success, source="ledger 1.9; decision 0065", rate="app_token")
-async def set_spending_cap(call: AppCall, fields: NewCap) -> Success:
+async def set_spending_cap(call: AppCall, fields: NewCap) -> None:
     """Store the cap of the app's fees; lists of apps show it, and no fees are charged."""
     await set_preferences(call.services, call.app, cap=fields.cap)
-    return Success()
 
 
 @operation("GET", f"{APP}/capping", success(cap=int), source="facts 13; decision 0065", rate="app_token")
@@ -258,7 +256,7 @@ class ConfiguredPartner(Struct, rename="camel"):
 @identity_operation(
     "PUT", f"{APP}/config/bsuid", Success, rate="app_token", errors=(ErrorCode.NO_USER_ID_FLAG, ErrorCode.APP_NOT_LIVE)
 )
-async def set_user_ids_in_callbacks(call: AppCall, fields: UserIdSwitches) -> Success:
+async def set_user_ids_in_callbacks(call: AppCall, fields: UserIdSwitches) -> None:
     """Set whether callbacks of versions 2 and 3 have user ids; a flag that is absent stays unchanged.
 
     Only a live app can enable them. Callbacks of earlier events do not change.
@@ -273,7 +271,6 @@ async def set_user_ids_in_callbacks(call: AppCall, fields: UserIdSwitches) -> Su
     if not call.app.live and any(changes.values()):
         raise ApiError(ErrorCode.APP_NOT_LIVE, "Only a live app can enable user ids; this one is a sandbox app.")
     await set_preferences(call.services, call.app, **changes)
-    return Success()
 
 
 @identity_operation(

@@ -107,9 +107,9 @@ class OptedUser(Struct, rename="camel"):
 
 
 @operation("PUT", f"{APP}/optin", Success, status=202)
-async def opt_in(call: AppCall, fields: OneUserPhone) -> Success:
+async def opt_in(call: AppCall, fields: OneUserPhone) -> None:
     """Opt a user in. Sending does not require it; the list of users and `userStatus` show it."""
-    return await _change_opt_status(call, fields.phone, opted_in=True)
+    await _change_opt_status(call, fields.phone, opted_in=True)
 
 
 @_operation_by_name("POST", "/sm/api/v1/app/opt/in/{app_name}", Success, status=202)
@@ -121,15 +121,15 @@ async def opt_in(call: AppCall, fields: OneUserPhone) -> Success:
     status=202,
     deprecated_s=None,
 )
-async def opt_in_by_app_name(call: AppCall, fields: OptingUser) -> Success:
+async def opt_in_by_app_name(call: AppCall, fields: OptingUser) -> None:
     """Opt a user in, by the app's name and an API key."""
-    return await _change_opt_status(call, fields.user, opted_in=True)
+    await _change_opt_status(call, fields.user, opted_in=True)
 
 
 @_operation_by_name("POST", "/sm/api/v1/app/opt/out/{app_name}", Success, status=202)
-async def opt_out_by_app_name(call: AppCall, fields: OptingUser) -> Success:
+async def opt_out_by_app_name(call: AppCall, fields: OptingUser) -> None:
     """Opt a user out, by the app's name and an API key. Messages to the user are still sent."""
-    return await _change_opt_status(call, fields.user, opted_in=False)
+    await _change_opt_status(call, fields.user, opted_in=False)
 
 
 @operation("GET", f"{APP}/userStatus", success(message=str | UnsetType, userStatus=UserStatus))
@@ -164,10 +164,9 @@ def _opted_user(user: AppUser) -> OptedUser:
     return OptedUser(*codes, status, user.source, user.opted_on_ms, user.last_written_ms)
 
 
-async def _change_opt_status(call: AppCall, phone: str, *, opted_in: bool) -> Success:
+async def _change_opt_status(call: AppCall, phone: str, *, opted_in: bool) -> None:
     services, now_ms = call.services, call.services.clock.now_ms()
     await services.database.write(_record_opt_change, services.ids, call.app, phone, opted_in, now_ms)
-    return Success()
 
 
 def _record_opt_change(connection: Connection, ids: Ids, app: App, phone: str, opted_in: bool, now_ms: int) -> None:

@@ -249,7 +249,7 @@ async def send_marketing_message(call: AppCall) -> ApiResponse:
 
 
 @marketing_operation("POST", f"{APP}/mmlite/msg/enable", Success, rate="mmlite", errors=(ErrorCode.MM_LITE_OFF,))
-async def enable_marketing_messages(call: AppCall) -> Success:
+async def enable_marketing_messages(call: AppCall) -> None:
     """Send the app's marketing templates through the operator's API for them from now on.
 
     Errors in this order: 401 wrong token, 429 third in an hour, 400 no business account, 400 its owner has not accepted
@@ -263,7 +263,6 @@ async def enable_marketing_messages(call: AppCall) -> Success:
             "GET /partner/app/{appId}/mmlite/link returns the page for it.",
         )
     await set_preferences(call.services, call.app, marketing_messages=True)
-    return Success()
 
 
 @marketing_operation(

@@ -64,10 +64,9 @@ class MessageRecord(Struct, rename="camel"):
 @operation(
     "PUT", f"{_MESSAGE}/read", Success, credential=Credential.API_KEY, errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)
 )
-async def mark_as_read(call: AppCall) -> Success:
+async def mark_as_read(call: AppCall) -> None:
     """Mark an inbound message as read."""
     await mark_read(call, ReadReceipt(call.request.path["message_id"]))
-    return Success()
 
 
 @operation(
@@ -84,7 +83,7 @@ async def mark_as_read(call: AppCall) -> Success:
         ErrorCode.MESSAGE_DOES_NOT_EXIST,
     ),
 )
-async def post_event(call: AppCall) -> Success:
+async def post_event(call: AppCall) -> None:
     """Mark an inbound message as read and optionally show a typing indicator, or act on a call.
 
     The operator knows which calls there are; its error for another one is passed on.
@@ -95,7 +94,6 @@ async def post_event(call: AppCall) -> Success:
         await call.graph("POST", f"{call.number}/calls", body, is_message=True)
     else:
         await mark_read(call, event)
-    return Success()
 
 
 @operation(

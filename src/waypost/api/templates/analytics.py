@@ -234,7 +234,7 @@ async def show_analytics(call: AppCall) -> ApiResponse:
     body_format=BodyFormat.FORM,
     errors=(ErrorCode.BAD_REQUEST,),
 )
-async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> Success:
+async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> None:
     """Enable analytics; they cannot be disabled, as at the operator."""
     enable, on_ui = fields.enable, fields.enable_on_ui
     if enable is None and on_ui is None:
@@ -244,7 +244,6 @@ async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> Success:
     changes = {"analytics": enable, "analytics_on_ui": on_ui}
     changes = {name: value for name, value in changes.items() if value is not None}
     await set_preferences(call.services, call.app, **changes)
-    return Success()
 
 
 @operation(
@@ -256,7 +255,7 @@ async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> Success:
     body_format=BodyFormat.FORM,
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND),
 )
-async def include_or_exclude_button_taps(call: AppCall) -> Success:
+async def include_or_exclude_button_taps(call: AppCall) -> None:
     """Exclude one template's button taps from its analytics, or include them again."""
     services, request, app = call
     form = request.form()
@@ -272,7 +271,6 @@ async def include_or_exclude_button_taps(call: AppCall) -> Success:
         return replace(stored, preferences=replace(preferences, unclicked_templates=without))
 
     await update_app(services, app, apply)
-    return Success()
 
 
 @operation(

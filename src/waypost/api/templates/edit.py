@@ -92,7 +92,7 @@ _change: Final = partial(
 
 @_change(path=ONE_TEMPLATE)
 @_change(path=KEY_TEMPLATE, source="facts 3.6; the self-serve route is ours", credential=Credential.API_KEY)
-async def change_template(call: AppCall) -> Success:
+async def change_template(call: AppCall) -> None:
     """Apply the form to the draft, check the whole draft, and submit it for another review.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unknown id, 400 a status in
@@ -120,7 +120,6 @@ async def change_template(call: AppCall) -> Success:
         check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
         raise ApiError(ErrorCode.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
     services.directory.invalidate()  # so that every process sends it as edited
-    return Success()
 
 
 def check_editable(template: Template) -> None:
@@ -144,13 +143,13 @@ def check_editable(template: Template) -> None:
 
 
 @operation("DELETE", f"{APP}/template/{{element_name}}", Success, at_operator=False, errors=_DELETE_ONE_ERRORS)
-async def delete_templates_by_name(call: TemplateDeletionCall) -> Success:
+async def delete_templates_by_name(call: TemplateDeletionCall) -> None:
     """Delete the templates of a name in all its languages.
 
     Errors in this order: 401 wrong token, 403 the token of another app of the partner, 429, 400 a
     sandbox app, 400 an app without a business account, 400 unknown name, 400 the operator does not delete it.
     """
-    return await _delete_by_name(call, call.request.path["element_name"])
+    await _delete_by_name(call, call.request.path["element_name"])
 
 
 @operation(
@@ -162,9 +161,9 @@ async def delete_templates_by_name(call: TemplateDeletionCall) -> Success:
     at_operator=False,
     errors=_DELETE_ERRORS,
 )
-async def delete_templates_by_name_self_serve(call: TemplateDeletionCall) -> Success:
+async def delete_templates_by_name_self_serve(call: TemplateDeletionCall) -> None:
     """Delete the templates of a name, by the self-serve route; its path has the form of one template's."""
-    return await _delete_by_name(call, call.request.path["template_id"])
+    await _delete_by_name(call, call.request.path["template_id"])
 
 
 @operation(
@@ -174,7 +173,7 @@ async def delete_templates_by_name_self_serve(call: TemplateDeletionCall) -> Suc
     at_operator=False,
     errors=(*_DELETE_ONE_ERRORS, ErrorCode.TEMPLATE_MISMATCH),
 )
-async def delete_template(call: TemplateDeletionCall) -> Success:
+async def delete_template(call: TemplateDeletionCall) -> None:
     """Delete one template; name and id must match.
 
     Errors as of the deletion by name, and after an unknown name: 403 a template of another of the
@@ -210,12 +209,12 @@ async def _raise_if_other_app(services: Services, request: Request) -> None:
             )
 
 
-async def _delete_by_name(call: TemplateDeletionCall, name: str) -> Success:
+async def _delete_by_name(call: TemplateDeletionCall, name: str) -> None:
     account = (call.app.partner_id, call.app.business_account_id)
-    return await _delete(call.services, await call.services.database.read(templates_by_name, *account, name))
+    await _delete(call.services, await call.services.database.read(templates_by_name, *account, name))
 
 
-async def _delete(services: Services, templates: list[Template]) -> Success:
+async def _delete(services: Services, templates: list[Template]) -> None:
     if not templates:
         raise ApiError(ErrorCode.TEMPLATE_NAME_UNKNOWN, "The path must name a template of the app's business account.")
     if any(template.status in NOT_DELETABLE for template in templates):
@@ -224,7 +223,6 @@ async def _delete(services: Services, templates: list[Template]) -> Success:
     now_ms = services.clock.now_ms()
     await services.database.write(_delete_all, services.ids, ids, now_ms)
     services.directory.invalidate()  # so that no process sends it from now on
-    return Success()
 
 
 def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_ms: int) -> None:

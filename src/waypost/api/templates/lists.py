@@ -213,7 +213,7 @@ def _rejected_sync(_request: Request, error: ApiError) -> ApiError:
     errors=(ErrorCode.UNAUTHORIZED_ACCESS,),
     rejection=_rejected_sync,
 )
-async def synchronise_templates(call: AppCall) -> Success:
+async def synchronise_templates(call: AppCall) -> None:
     """Synchronise contents, status, category, quality and reason of our templates with the operator's.
 
     Templates that the operator no longer has are deleted here; those that only the operator has become
@@ -233,7 +233,6 @@ async def synchronise_templates(call: AppCall) -> Success:
     now_ms = services.clock.now_ms()
     await services.database.write(_align_with_operator, services.ids, app, namespace, known, listed, now_ms)
     services.directory.invalidate()  # so that every process sends by the contents that the operator has
-    return Success()
 
 
 async def list_operator_templates(call: AppCall, request: ListTemplates) -> Sequence[OperatorTemplate]:
