@@ -29,7 +29,6 @@ from waypost.api.requests import (
     Send,
     read_body,
     send_file,
-    send_response,
 )
 from waypost.api.route import BodyFormat, Endpoint, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
@@ -259,7 +258,8 @@ class ApiEndpoint:
         if file is not None:
             await send_file(send, status, file, headers)
             return
-        await send_response(send, status, body, headers)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     def _spend_rejection(self, scope: Scope, request: Request | None, error: ApiError) -> bool:
         """Count a request that ended in an error; return True if its owner has no budget left.

@@ -231,12 +231,16 @@ class Request:
         if self.rejections is not None and UNCOUNTED not in self.scope:
             self.rejections.check(partner_id)
 
+    @property
+    def headers(self) -> dict[bytes, bytes]:
+        """The headers by their lower-case names; the last of several."""
+        if self._headers is None:
+            self._headers = dict(self.scope["headers"])
+        return self._headers
+
     def header(self, name: bytes) -> str | None:
-        """Return the header with this lower-case name, the last of several; None if absent or not UTF-8."""
-        headers = self._headers
-        if headers is None:
-            headers = self._headers = dict(self.scope["headers"])
-        value = headers.get(name)
+        """Return the header with this lower-case name; None if absent or not UTF-8."""
+        value = self.headers.get(name)
         if value is None:
             return None
         try:
@@ -246,18 +250,11 @@ class Request:
 
     def present_headers(self, names: frozenset[bytes]) -> frozenset[bytes]:
         """Return which of these headers, with lower-case names, are present, even empty or unreadable."""
-        headers = self._headers
-        if headers is None:
-            headers = self._headers = dict(self.scope["headers"])
-        return _NONE if names.isdisjoint(headers) else names & headers.keys()
+        return _NONE if names.isdisjoint(self.headers) else names & self.headers.keys()
 
     def reject_compression(self) -> None:
-        """Raise an error if the body has a content coding.
-
-        Raises:
-            ApiError: it has one.
-        """
-        encoding = (self.header(b"content-encoding") or "").strip().lower()
+        """Raise an error if the body has a content coding."""
+        encoding = (self.header(b"content-encoding") or "").lower()
         if encoding not in ("", "identity"):
             raise compressed_body_error(encoding)
 
@@ -399,12 +396,6 @@ class _HeldBytes:
 
 
 _held: Final = _HeldBytes()
-
-
-async def send_response(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    """Send one complete response."""
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 async def send_file(send: Send, status: int, path: Path, headers: list[tuple[bytes, bytes]]) -> None:

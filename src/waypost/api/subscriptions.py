@@ -1,6 +1,6 @@
 """The subscriptions of an app: create, list, show, change, delete. By app token, or self-serve by API key."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any, Final, Self
 
@@ -152,15 +152,9 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
         id="",
         partner_id=app.partner_id,
         app_id=app.id,
-        tag=form.tag,
-        url=form.url,
-        version=form.version,
-        modes=form.modes,
         created_on_ms=now_ms,
         modified_on_ms=now_ms,
-        show_on_ui=form.show_on_ui,
-        meta=form.meta,
-        headers=form.headers,
+        **_stored_values(form),
     )
     try:
         return await commit(
@@ -249,18 +243,11 @@ def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscr
     form = read_subscription(fields, subscription)
     if form.active and (fields.text("active") is not None or form.url != subscription.url):
         subscription = resume_subscription(subscription)
-    return replace(
-        subscription,
-        tag=form.tag,
-        url=form.url,
-        version=form.version,
-        modes=form.modes,
-        active=form.active,
-        show_on_ui=form.show_on_ui,
-        meta=form.meta,
-        headers=form.headers,
-        modified_on_ms=now_ms,
-    )
+    return replace(subscription, **_stored_values(form), modified_on_ms=now_ms)
+
+
+def _stored_values(form: SubscriptionForm) -> dict[str, Any]:
+    return {name: value for name, value in asdict(form).items() if name != "do_check"}
 
 
 @_operation("DELETE", ONE_SUBSCRIPTION, None, at_operator=False, errors=ONE_SUBSCRIPTION_ERRORS)

@@ -56,16 +56,25 @@ class DoctorQuery(msgspec.Struct):
 @operation("GET", "/admin/doctor", response(results=list[CheckResult]))
 async def run_doctor(context: AdminContext, query: DoctorQuery) -> dict[str, Any]:
     """Return the results of all checks, or of those that concern one partner or one operator account."""
+    if query.partner_id is None and not query.operator_account_id:
+        return {"results": await _run_checks(context)}
+    overviews = await account_overviews(context)
     if query.operator_account_id:
-        results = await run_account_checks(context, query.operator_account_id)
-    elif query.partner_id is None:
-        results = await run_checks(context)
-    else:
-        results = await run_partner_checks(context, query.partner_id)
-    return {"results": results}
+        chosen = next((each for each in overviews if each.account.id == query.operator_account_id), None)
+        if chosen is None:
+            raise resource_not_found("operator account", "operator_account_id", query.operator_account_id)
+        return {"results": await _check_account_in_time(context, chosen)}
+    own = [
+        replace(overview, businesses=businesses)
+        for overview in overviews
+        if (businesses := tuple(each for each in overview.businesses if each[0].partner_id == query.partner_id))
+    ]
+    # The usage of call limits names other partners' business accounts.
+    groups = await asyncio.gather(*(_check_account_in_time(context, each, shows_usage=False) for each in own))
+    return {"results": [result for results in groups for result in results]}
 
 
-async def run_checks(context: AdminContext) -> list[CheckResult]:
+async def _run_checks(context: AdminContext) -> list[CheckResult]:
     """Return every result: of the store, then of each operator account by id; only damage if it has any."""
     damage = await check_damage(context)
     if any(result.state is CheckState.WRONG for result in damage):
@@ -83,34 +92,6 @@ async def run_checks(context: AdminContext) -> list[CheckResult]:
     store += await check_media(context)
     store += await check_receivers(context)
     return [*damage, *store, *(result for results in accounts for result in results)]
-
-
-async def run_partner_checks(context: AdminContext, partner_id: int) -> list[CheckResult]:
-    """Return the results that concern one partner: the operator accounts of its own business accounts.
-
-    Usage of call limits is omitted, because it names other partners' business accounts.
-    """
-    own_overviews = [
-        replace(overview, businesses=businesses)
-        for overview in await account_overviews(context)
-        if (businesses := tuple((owner, apps) for owner, apps in overview.businesses if owner.partner_id == partner_id))
-    ]
-    groups = await asyncio.gather(
-        *(_check_account_in_time(context, overview, shows_usage=False) for overview in own_overviews)
-    )
-    return [result for results in groups for result in results]
-
-
-async def run_account_checks(context: AdminContext, account_id: str) -> list[CheckResult]:
-    """Return the results of one operator account.
-
-    Raises:
-        ApiError: there is no such account.
-    """
-    overviews = [overview for overview in await account_overviews(context) if overview.account.id == account_id]
-    if not overviews:
-        raise resource_not_found("operator account", "operator_account_id", account_id)
-    return await _check_account_in_time(context, overviews[0])
 
 
 async def _check_account_in_time(
