@@ -31,25 +31,17 @@ class CallState(StrEnum):
 
 
 class SimulatedCall(msgspec.Struct, frozen=True):
-    """One call.
-
-    Attributes:
-        sdp: the phone's offer, or the placeholder of a phone without media.
-        business_sdp: the business's SDP from its `pre_accept` or `accept`; empty until then.
-        connected_ms: when the business accepted the call; None: it did not.
-        ended_ms: when either side ended it; None: neither has.
-        callback_data: the business's own text of its `accept`, which the last webhook returns.
-    """
+    """One call."""
 
     call_id: str
     phone: str
     phone_number_id: str
     started_ms: int
-    sdp: str
-    business_sdp: str = ""
-    connected_ms: int | None = None
-    ended_ms: int | None = None
-    callback_data: str | None = None
+    sdp: str  # the phone's offer, or the placeholder of a phone without media
+    business_sdp: str = ""  # the business's SDP from its `pre_accept` or `accept`; empty until then
+    connected_ms: int | None = None  # when the business accepted the call; None: it did not
+    ended_ms: int | None = None  # when either side ended it; None: neither has
+    callback_data: str | None = None  # the business's own text of its `accept`, which the last webhook returns
 
     @property
     def rings_until_ms(self) -> int:

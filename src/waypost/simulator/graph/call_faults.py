@@ -56,15 +56,10 @@ CallOutcome = dict[str, Any] | Download | GraphApiError
 
 @dataclass(frozen=True)
 class FaultedResponse:
-    """A response that a fault changes.
+    """A response that a fault changes."""
 
-    Args:
-        fault: a row of kind `slow_ms`, `timeout`, `reset` or `garbage`.
-        outcome: the call's result or error; None if it was not carried out.
-    """
-
-    fault: ArmedFault
-    outcome: CallOutcome | None = None
+    fault: ArmedFault  # a row of kind `slow_ms`, `timeout`, `reset` or `garbage`
+    outcome: CallOutcome | None = None  # the call's result or error; None if it was not carried out
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> CallOutcome | None:
         """Respond as the fault defines, and return when that is done or the client has disconnected.

@@ -21,49 +21,32 @@ INVITE_LINK_PREFIX: Final = "https://chat.whatsapp.com/"
 
 
 class GroupParticipant(msgspec.Struct, frozen=True):
-    """A phone in a group, without the business.
+    """A phone in a group, without the business."""
 
-    Args:
-        phone: its digits.
-        joined_ms: it shows what was written from then on.
-    """
-
-    phone: str
-    joined_ms: int
+    phone: str  # its digits
+    joined_ms: int  # it shows what was written from then on
 
 
 class JoinRequest(msgspec.Struct, frozen=True):
-    """A phone's request to join a group that approves each.
+    """A phone's request to join a group that approves each."""
 
-    Args:
-        request_id: unique in the group.
-        phone: its digits.
-    """
-
-    request_id: str
-    phone: str
+    request_id: str  # unique in the group
+    phone: str  # its digits
     created_ms: int
 
 
 class SimulatedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One group.
-
-    Args:
-        phone_number_id: of the business number that created it, its only administrator.
-        invite_code: the last part of its invite link; a new one invalidates the link.
-        participants: in the order in which they joined.
-        join_requests: those that wait for the business, oldest first.
-    """
+    """One group."""
 
     group_id: str
-    phone_number_id: str
+    phone_number_id: str  # of the business number that created it, its only administrator
     subject: str
     description: str
-    invite_code: str
+    invite_code: str  # the last part of its invite link; a new one invalidates the link
     created_ms: int
-    participants: tuple[GroupParticipant, ...] = ()
+    participants: tuple[GroupParticipant, ...] = ()  # in the order in which they joined
     join_approval_mode: str = AUTO_APPROVE
-    join_requests: tuple[JoinRequest, ...] = ()
+    join_requests: tuple[JoinRequest, ...] = ()  # those that wait for the business, oldest first
 
     @property
     def invite_link(self) -> str:

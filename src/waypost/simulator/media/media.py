@@ -26,28 +26,17 @@ _BEGINNING_BYTES: Final = 32
 
 
 class SimulatedMedia(msgspec.Struct, frozen=True):
-    """One file with an id.
+    """One file with an id."""
 
-    Args:
-        media_id: 16 digits.
-        phone_number_id: the business number it was uploaded for, or sent to.
-        mime_type: in lower case, without parameters; of a file from a phone as it was sent.
-        file_name: as it was uploaded; empty when it had none.
-        size_bytes: of the whole file.
-        sha256: of the content, 64 hex digits.
-        is_inbound: whether a phone sent it.
-        expires_ms: when the id stops being valid.
-    """
-
-    media_id: str
-    phone_number_id: str
-    mime_type: str
-    file_name: str
-    size_bytes: int
-    sha256: str
-    is_inbound: bool
+    media_id: str  # 16 digits
+    phone_number_id: str  # the business number it was uploaded for, or sent to
+    mime_type: str  # in lower case, without parameters; of a file from a phone as it was sent
+    file_name: str  # as it was uploaded; empty when it had none
+    size_bytes: int  # of the whole file
+    sha256: str  # of the content, 64 hex digits
+    is_inbound: bool  # whether a phone sent it
     created_ms: int
-    expires_ms: int
+    expires_ms: int  # when the id stops being valid
 
     @property
     def sha256_base64(self) -> str:

@@ -72,17 +72,11 @@ DIRECT_SEND_ACCESS: Final = {  # Source: the operator's page "Direct Send API re
 
 @dataclass(frozen=True)
 class DirectSend:
-    """The category and lifetime that a message gives itself instead of a template's.
+    """The category and lifetime that a message gives itself instead of a template's."""
 
-    Args:
-        category: `utility` or `authentication`; empty for an ordinary message.
-        lifetime_ms: how long it may wait for its phone; None: the default of its kind.
-        template_name: of the generated template, chosen by the business; empty: by its content.
-    """
-
-    category: str = ""
-    lifetime_ms: int | None = None
-    template_name: str = ""
+    category: str = ""  # `utility` or `authentication`; empty for an ordinary message
+    lifetime_ms: int | None = None  # how long it may wait for its phone; None: the default of its kind
+    template_name: str = ""  # of the generated template, chosen by the business; empty: by its content
 
 
 def find_direct_send_access(state: SimulatorServices, waba_id: str) -> str:

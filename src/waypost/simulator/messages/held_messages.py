@@ -113,12 +113,12 @@ def start_fetches(state: SimulatorServices, wamid: str, links: Sequence[Operator
     async def check() -> None:
         problems = await asyncio.gather(*map(state.link_fetcher.find_problem, links))
         problem = next((problem for problem in problems if problem is not None), None)
-        await state.transact(lambda transaction: _decide_media(state, transaction, wamid, problem))
+        await state.transact(lambda transaction: _decide_media(transaction, wamid, problem))
 
     state.link_fetcher.start(check())
 
 
-def _decide_media(state: SimulatorServices, transaction: Transaction, wamid: str, problem: str | None) -> None:
+def _decide_media(transaction: Transaction, wamid: str, problem: str | None) -> None:
     """Release a message whose media was fetched, or drop it for a problem, unless it no longer waits."""
     held = transaction.find(_HELD, wamid, _MEDIA_OWNER)
     if held is None:
@@ -127,7 +127,7 @@ def _decide_media(state: SimulatorServices, transaction: Transaction, wamid: str
         generic, details = ascii_json(FAILURE_TEXTS[MEDIA_FAILED_CODE]), ascii_json(problem)
         dropped = [replace(update, rest=update.rest.replace(generic, details)) for update in held.dropped]
         held = replace(held, dropped=dropped)
-    _release_or_drop(state, transaction, held, _MEDIA_OWNER, is_released=problem is None)
+    _release_or_drop(transaction, held, _MEDIA_OWNER, is_released=problem is None)
 
 
 def find_decided_templates(state: SimulatorServices) -> list[tuple[str, bool]]:
@@ -146,16 +146,20 @@ async def release_or_drop_all(state: SimulatorServices, template_id: str, *, is_
 
     def write(transaction: Transaction) -> None:
         for held in transaction.values(_HELD, template_id).values():
-            _release_or_drop(state, transaction, held, template_id, is_released=is_released)
+            _release_or_drop(transaction, held, template_id, is_released=is_released)
 
     await state.transact(write)
 
 
-def _release_or_drop(
-    state: SimulatorServices, transaction: Transaction, held: HeldMessage, owner: str, *, is_released: bool
-) -> None:
-    message, now_ms = held.message, state.clock.now_ms()
+def _release_or_drop(transaction: Transaction, held: HeldMessage, owner: str, *, is_released: bool) -> None:
+    state, message = transaction.state, held.message
+    now_ms = state.clock.now_ms()
     delay_ms = now_ms - message.at_ms
+
+    def send(updates: Sequence[Update]) -> None:
+        for update in updates:
+            transaction.send(replace(update, due_ms=update.due_ms + delay_ms))
+
     transaction.run(_HELD.delete_statement(message.wamid, owner))
     transaction.wake_phone(message.phone)
     transaction.follow(state.delivery_signals.actions_planned.set)
@@ -164,14 +168,14 @@ def _release_or_drop(
         transaction.run(
             MESSAGES.update(asdict(failure), position=message.position), PLANNED_ACTIONS.delete(wamid=message.wamid)
         )
-        transaction.send(*_shift_updates(held.dropped, delay_ms))
+        send(held.dropped)
         return
     if state.phones.find_or_default(message.phone).is_offline:
         rest = held.updates[0].rest if held.updates else ""
         until_ms = now_ms + held.lifetime_ms
         waiting = build_waiting_message(message, held.waba_id, until_ms, held.read_after_ms, rest)
         transaction.run(WAITING_MESSAGES.insert(waiting))
-        transaction.send(*_shift_updates(held.updates[:1], delay_ms))
+        send(held.updates[:1])
         return
     planned, updates = held.delivery_plan, held.updates
     if held.is_awaited:  # its phone is online again
@@ -183,8 +187,4 @@ def _release_or_drop(
         MESSAGES.update(asdict(shifted), position=message.position),
         resume_message_actions(message.wamid, shifted.delivered_ms),
     )
-    transaction.send(*_shift_updates(updates, delay_ms))
-
-
-def _shift_updates(updates: Sequence[Update], by_ms: int) -> list[Update]:
-    return [replace(update, due_ms=update.due_ms + by_ms) for update in updates]
+    send(updates)

@@ -4,11 +4,10 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none, texts_in
+from waypost.base.json_values import integer_or_none, objects_in, text_or_none, texts_in
 from waypost.simulator.errors import GraphApiError, template_error
 from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.templates.text_variables import VARIABLE, has_breaks, has_emoji, has_markup, variables
@@ -47,6 +46,7 @@ def authentication_malformed(draft: SimulatedTemplate) -> str | None:
 
 
 def _code_malformed(button: dict[str, Any]) -> str | None:
+    """Return the violation of a code button; None if there is none. Source: facts 2.3, of its apps, too."""
     otp_type = button["otp_type"]
     if otp_type not in _OTP_TYPES:
         return f"The otp_type is one of {', '.join(_OTP_TYPES)}."
@@ -59,26 +59,17 @@ def _code_malformed(button: dict[str, Any]) -> str | None:
     apps = objects_in(button.get("supported_apps"))
     if not 1 <= len(apps) <= _MAX_SUPPORTED_APPS:
         return f"A {otp_type} button has 1 to {_MAX_SUPPORTED_APPS} supported_apps."
-    pairs = {(text_or_none(app.get("package_name")), text_or_none(app.get("signature_hash"))) for app in apps}
-    if len(pairs) < len(apps):
+    pairs = [[text_or_none(app.get(name)) or "" for name in ("package_name", "signature_hash")] for app in apps]
+    if len(set(map(tuple, pairs))) < len(apps):
         return "Your apps must contain unique package name and signature hash pairs."
-    for app in apps:
-        violation = _app_malformed(object_or_none(app) or {})
-        if violation:
-            return violation
-    return None
-
-
-def _app_malformed(app: dict[str, Any]) -> str | None:
-    """Return the violation of an app; None if there is none. Source: facts 2.3, `package_name` and `signature_hash`."""
-    package = text_or_none(app.get("package_name")) or ""
-    if len(package) > _MAX_PACKAGE_CHARS or not _PACKAGE.fullmatch(package):
-        return (
-            f"A package_name has at most {_MAX_PACKAGE_CHARS} characters, and two or more segments "
-            "that each begin with a letter."
-        )
-    if not _SIGNATURE.fullmatch(text_or_none(app.get("signature_hash")) or ""):
-        return "A signature_hash has exactly 11 characters."
+    for package, signature in pairs:
+        if len(package) > _MAX_PACKAGE_CHARS or not _PACKAGE.fullmatch(package):
+            return (
+                f"A package_name has at most {_MAX_PACKAGE_CHARS} characters, and two or more segments "
+                "that each begin with a letter."
+            )
+        if not _SIGNATURE.fullmatch(signature):
+            return "A signature_hash has exactly 11 characters."
     return None
 
 
@@ -90,14 +81,13 @@ _OPERATOR_HOSTS: Final = ("whatsapp.com", "wa.me")
 _PAYMENT_PATHS: Final = ("/pay/", "/in/bill/reminder/")
 
 
-@dataclass(frozen=True)
-class ButtonRule:
+class ButtonRule(NamedTuple):
     """One row: how many buttons of a kind a template may have, and the check of one button."""
 
     max_count: int
     stands_alone: bool
     needs_label: bool
-    find_violation: Callable[[dict[str, Any]], str | None]
+    find_violation: Callable[[dict[str, Any]], str | None] = lambda _: None
 
 
 def check_buttons(component: dict[str, Any] | None) -> None:
@@ -121,10 +111,8 @@ def check_buttons(component: dict[str, Any] | None) -> None:
             raise _button_error(f"There can be at most {BUTTON_RULES[kind].max_count} buttons of type {kind}.")
         if BUTTON_RULES[kind].stands_alone and len(buttons) > 1:
             raise _button_error(f"A button of type {kind} stands alone.")
-    is_reply = [button["type"] == "QUICK_REPLY" for button in buttons]
-    if sum(1 for is_reply_run, _ in itertools.groupby(is_reply) if is_reply_run) > 1 or (
-        sum(1 for is_reply_run, _ in itertools.groupby(is_reply) if not is_reply_run) > 1
-    ):
+    runs = [is_reply for is_reply, _ in itertools.groupby(buttons, lambda button: button["type"] == "QUICK_REPLY")]
+    if runs.count(True) > 1 or runs.count(False) > 1:
         raise _button_error("Invalid combination of buttons: quick replies stand next to each other.")
     labels = [label.strip() for button in buttons if (label := text_or_none(button.get("text")))]
     if len(set(labels)) < len(labels):
@@ -147,16 +135,19 @@ def _check_button(index: int, button: dict[str, Any]) -> None:
             raise _button_error("Links are not supported in the button text.")
     if "otp_type" in button:  # whose URL is the operator's
         return
-    violation = kind.find_violation(button)
-    if violation:
+    if violation := kind.find_violation(button):
         raise _button_error(f"Button {index}: {violation}")
     if button["type"] == "URL":
         _check_url_use(button)
 
 
 def _check_url_use(button: dict[str, Any]) -> None:
+    """Check that a URL leads to no page of the operator but its payments, and has an example. Source: facts 2.4."""
     url = str(button["url"])
-    if _leads_to_operator(url):
+    parts = urlsplit(VARIABLE.sub("", url))
+    host = (parts.hostname or "").lower()
+    is_operators = any(host == name or host.endswith(f".{name}") for name in _OPERATOR_HOSTS)
+    if is_operators and not f"{parts.path}/".startswith(_PAYMENT_PATHS):
         raise template_error(2388081, "Direct links to WhatsApp aren't allowed for buttons.")
     example = button.get("example")
     samples = texts_in(example) or ([example] if isinstance(example, str) else [])
@@ -164,21 +155,8 @@ def _check_url_use(button: dict[str, Any]) -> None:
         raise template_error(2388043, "component of type BUTTONS is missing expected field(s) (example)")
 
 
-def _leads_to_operator(url: str) -> bool:
-    """True for a URL of the operator's own service, but not for its payments. Source: facts 2.4."""
-    parts = urlsplit(VARIABLE.sub("", url))
-    host = (parts.hostname or "").lower()
-    is_operators = any(host == name or host.endswith(f".{name}") for name in _OPERATOR_HOSTS)
-    is_payment = any(f"{parts.path}/".startswith(path) for path in _PAYMENT_PATHS)
-    return is_operators and not is_payment
-
-
 def _button_error(message: str) -> GraphApiError:
     return template_error(None, message, "Message template buttons are incorrect")
-
-
-def _no_violation(_button: dict[str, Any]) -> str | None:
-    return None
 
 
 def _url_violation(button: dict[str, Any]) -> str | None:
@@ -216,16 +194,16 @@ def _copy_code_violation(button: dict[str, Any]) -> str | None:
 # fmt: off
 BUTTON_RULES: Final = {  # Source: facts 2.3
     #                                 max      alone  label  violation
-    "QUICK_REPLY":          ButtonRule(10, False, True,  _no_violation),
+    "QUICK_REPLY":          ButtonRule(10, False, True),
     "URL":                  ButtonRule(2,  False, True,  _url_violation),
     "PHONE_NUMBER":         ButtonRule(1,  False, True,  _phone_number_violation),
     "COPY_CODE":            ButtonRule(1,  False, False, _copy_code_violation),
-    "OTP":                  ButtonRule(1,  True,  False, _no_violation),
-    "FLOW":                 ButtonRule(1,  False, True,  _no_violation),
-    "CATALOG":              ButtonRule(1,  True,  True,  _no_violation),
-    "MPM":                  ButtonRule(1,  True,  True,  _no_violation),
-    "SPM":                  ButtonRule(1,  True,  True,  _no_violation),
-    "VOICE_CALL":           ButtonRule(1,  False, True,  _no_violation),
-    "REQUEST_CONTACT_INFO": ButtonRule(1,  False, True,  _no_violation),
+    "OTP":                  ButtonRule(1,  True,  False),
+    "FLOW":                 ButtonRule(1,  False, True),
+    "CATALOG":              ButtonRule(1,  True,  True),
+    "MPM":                  ButtonRule(1,  True,  True),
+    "SPM":                  ButtonRule(1,  True,  True),
+    "VOICE_CALL":           ButtonRule(1,  False, True),
+    "REQUEST_CONTACT_INFO": ButtonRule(1,  False, True),
 }
 # fmt: on

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.json_values import list_or_none, objects_in, texts_in
+from waypost.base.json_values import list_of, list_or_none, objects_in, texts_in
 from waypost.simulator.errors import template_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.templates.button_checks import authentication_malformed, check_buttons
@@ -27,13 +26,8 @@ _VARIABLE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}")  # Source: facts 2.
 _LEADING_OR_TRAILING: Final = re.compile(r"^\s*\{\{[^{}]*\}\}|\{\{[^{}]*\}\}\s*$")
 
 
-@dataclass(frozen=True)
-class DraftCheck:
-    """One row: a check, the subcode of its error, and whether it applies only in strict mode."""
-
-    subcode: int | None
-    find_violation: Callable[[SimulatedTemplate], str | None]
-    strict: bool = False
+DraftCheck = Callable[[SimulatedTemplate], str | None]
+"""Returns the violation of a submission; None if there is none."""
 
 
 def check_draft(
@@ -55,10 +49,9 @@ def check_draft(
     Source: facts 2.1 to 2.5.
     """
     draft = read_draft(fields, any_language=any_language)
-    for check in DRAFT_CHECKS:
-        violation = None if check.strict and not strict else check.find_violation(draft)
-        if violation:
-            raise template_error(check.subcode, violation)
+    for subcode, find_violation in DRAFT_CHECKS:
+        if violation := None if find_violation is utility_malformed and not strict else find_violation(draft):
+            raise template_error(subcode, violation)
     for part in (draft, *draft.cards):
         check_buttons(part.components_by_type.get("BUTTONS"))
     if references is not None:
@@ -70,7 +63,7 @@ def _body_missing(draft: SimulatedTemplate) -> str | None:
     return None if draft.text("BODY").strip() else "A component of type BODY with a text is required."
 
 
-def _check_length(component: str, max_chars: int) -> Callable[[SimulatedTemplate], str | None]:
+def _check_length(component: str, max_chars: int) -> DraftCheck:
     def find_violation(draft: SimulatedTemplate) -> str | None:
         limit = 600 if component == "BODY" and "LIMITED_TIME_OFFER" in draft.components_by_type else max_chars
         if len(draft.text(component)) > limit:
@@ -102,7 +95,7 @@ def _header_malformed(draft: SimulatedTemplate) -> str | None:
     return None
 
 
-def _check_variable_names(component: str) -> Callable[[SimulatedTemplate], str | None]:
+def _check_variable_names(component: str) -> DraftCheck:
     def find_violation(draft: SimulatedTemplate) -> str | None:
         if draft.parameter_format == "NAMED":
             names = VARIABLE.findall(draft.text(component))
@@ -155,56 +148,44 @@ def _footer_malformed(draft: SimulatedTemplate) -> str | None:
 
 
 def _header_example_missing(draft: SimulatedTemplate) -> str | None:
-    header = draft.components_by_type.get("HEADER")
-    if header is None:
-        return None
-    example = draft.example("HEADER")
-    if header["format"] in MEDIA_FORMATS:
-        header_handle = example.get("header_handle")
-        handles = texts_in(header_handle) or (
-            [header_handle] if isinstance(header_handle, str) and header_handle else []
-        )
-        if not handles:
-            return "A media header has an example: header_handle, from a resumable upload."
-        if handles[0].startswith(("http://", "https://")):
-            return "The header_handle is not an address: it comes from a resumable upload."
-        return None
-    names = variables(draft.text("HEADER"))
-    return _example_violation("HEADER", "header_text", names, example, draft.parameter_format)
+    if draft.header_format not in MEDIA_FORMATS:
+        return _example_violation(draft, "HEADER", "header_text")
+    header_handle = draft.example("HEADER").get("header_handle")
+    handles = [header_handle] if isinstance(header_handle, str) and header_handle else texts_in(header_handle)
+    if not handles:
+        return "A media header has an example: header_handle, from a resumable upload."
+    if handles[0].startswith(("http://", "https://")):
+        return "The header_handle is not an address: it comes from a resumable upload."
+    return None
 
 
 def _body_example_missing(draft: SimulatedTemplate) -> str | None:
-    names = variables(draft.text("BODY"))
-    if draft.category == "AUTHENTICATION":
-        return None
-    return _example_violation("BODY", "body_text", names, draft.example("BODY"), draft.parameter_format)
+    return None if draft.category == "AUTHENTICATION" else _example_violation(draft, "BODY", "body_text")
 
 
-def _example_violation(
-    component: str, member: str, names: list[str], example: dict[str, Any], parameter_format: str
-) -> str | None:
-    if not names:
-        return None
-    if parameter_format == "NAMED":
+def _example_violation(draft: SimulatedTemplate, component: str, member: str) -> str | None:
+    """Return the violation of an example: those of one variable may be a flat list or a string.
+
+    Source: facts 2.2, notes.
+    """
+    names = variables(draft.text(component))
+    if draft.parameter_format == "NAMED":
         member += "_named_params"
-        named_values = {
-            str(value.get("param_name")) for value in objects_in(example.get(member)) if value.get("example")
-        }
-        is_complete = named_values >= set(names)
+        values = objects_in(draft.example(component).get(member))
+        is_complete = {str(value.get("param_name")) for value in values if value.get("example")} >= set(names)
     else:
-        is_complete = len(_example_values(example.get(member))) == len(names)
+        example = draft.example(component).get(member)
+        outer = [example] if isinstance(example, str) else list_of(example)
+        inner = list_or_none(outer[0]) if outer else None
+        given = [
+            value
+            for value in (outer if inner is None else inner)
+            if isinstance(example, str) or value not in (None, "")
+        ]
+        is_complete = not names or len(given) == len(names)
     if is_complete:
         return None
     return f"The {component} component needs example.{member} with a value for each of its {len(names)} variables."
-
-
-def _example_values(example: Any) -> list[str]:
-    """Return the example values; those of one variable may be a flat list or a string. Source: facts 2.2, notes."""
-    if isinstance(example, str):
-        return [example]
-    outer = list_or_none(example) or []
-    inner = list_or_none(outer[0]) if outer else None
-    return [str(value) for value in (outer if inner is None else inner) if value not in (None, "")]
 
 
 def _lifetime_malformed(draft: SimulatedTemplate) -> str | None:
@@ -217,9 +198,7 @@ def _lifetime_malformed(draft: SimulatedTemplate) -> str | None:
     return f"The message_send_ttl_seconds of a {draft.category} template is {low} to {high}."
 
 
-def _check_cards(
-    find_violation: Callable[[SimulatedTemplate], str | None],
-) -> Callable[[SimulatedTemplate], str | None]:
+def _check_cards(find_violation: DraftCheck) -> DraftCheck:
     """Return the same check for every card of a carousel."""
 
     def find_card_violation(draft: SimulatedTemplate) -> str | None:
@@ -239,27 +218,27 @@ TTL_SECONDS: Final = {  # Source: facts 2.3, message_send_ttl_seconds
     "MARKETING":      (43_200, 2_592_000),
 }
 
-DRAFT_CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is documented; lengths before searches
-    #     subcode  violation
-    DraftCheck(None,    _body_missing),
-    DraftCheck(2388040, _check_length("HEADER", 60)),
-    DraftCheck(2388047, _header_malformed),
-    DraftCheck(2388040, _check_length("BODY", 1024)),
-    DraftCheck(2388040, _check_length("FOOTER", 60)),
-    DraftCheck(2388073, _footer_malformed),
-    DraftCheck(2388047, _check_variable_names("HEADER")),
-    DraftCheck(2388072, _check_variable_names("BODY")),
-    DraftCheck(2388299, _leading_or_trailing),
-    DraftCheck(2388293, _too_little_text),
-    DraftCheck(2388043, _header_example_missing),
-    DraftCheck(2388043, _body_example_missing),
-    DraftCheck(None,    _lifetime_malformed),
-    DraftCheck(None,    authentication_malformed),
-    *(DraftCheck(None,  find_violation) for find_violation in SPECIAL_CHECKS),
-    DraftCheck(None,    utility_malformed, strict=True),
-    DraftCheck(2388040, _check_cards(_check_length("BODY", 160))),
-    DraftCheck(2388072, _check_cards(_check_variable_names("BODY"))),
-    DraftCheck(2388043, _check_cards(_header_example_missing)),
-    DraftCheck(2388043, _check_cards(_body_example_missing)),
+DRAFT_CHECKS: Final[tuple[tuple[int | None, DraftCheck], ...]] = (  # Source: facts 2.3, 2.4; no subcode where none is documented; lengths before searches
+    #   subcode  violation
+    (None,    _body_missing),
+    (2388040, _check_length("HEADER", 60)),
+    (2388047, _header_malformed),
+    (2388040, _check_length("BODY", 1024)),
+    (2388040, _check_length("FOOTER", 60)),
+    (2388073, _footer_malformed),
+    (2388047, _check_variable_names("HEADER")),
+    (2388072, _check_variable_names("BODY")),
+    (2388299, _leading_or_trailing),
+    (2388293, _too_little_text),
+    (2388043, _header_example_missing),
+    (2388043, _body_example_missing),
+    (None,    _lifetime_malformed),
+    (None,    authentication_malformed),
+    *((None, find_violation) for find_violation in SPECIAL_CHECKS),
+    (None,    utility_malformed),
+    (2388040, _check_cards(_check_length("BODY", 160))),
+    (2388072, _check_cards(_check_variable_names("BODY"))),
+    (2388043, _check_cards(_header_example_missing)),
+    (2388043, _check_cards(_body_example_missing)),
 )
 # fmt: on

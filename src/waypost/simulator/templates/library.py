@@ -14,8 +14,6 @@ class SimulatedLibraryTemplate:
     """One predefined template; its category is always UTILITY.
 
     Args:
-        body_params: an example for each variable of the body.
-        param_types: the type of each variable.
         buttons: kind (`URL` or `PHONE_NUMBER`) and label; the business supplies the URL or number.
     """
 
@@ -27,8 +25,8 @@ class SimulatedLibraryTemplate:
     industry: tuple[str, ...]
     header: str
     body: str
-    body_params: tuple[str, ...]
-    param_types: tuple[str, ...]
+    body_params: tuple[str, ...]  # an example for each variable of the body
+    param_types: tuple[str, ...]  # the type of each variable
     buttons: tuple[tuple[str, str], ...]
 
 
