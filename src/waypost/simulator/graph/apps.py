@@ -35,9 +35,11 @@ async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
         raise bad_parameter("Param grant_type must be one of {client_credentials}.")
     app = services.accounts.apps.get(call.query.get("client_id", ""))
     if app is None:
-        raise _app_error("Error validating application. Cannot get application info", 101)
+        text, code = "Error validating application. Cannot get application info", 101
+        raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": code})
     if call.query.get("client_secret") != app.app_secret:
-        raise _app_error("Error validating client secret.", 1)
+        text, code = "Error validating client secret.", 1
+        raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": code})
     return {"access_token": app.token, "token_type": "bearer"}
 
 
@@ -97,10 +99,6 @@ async def _save_app(services: SimulatorServices, app: GraphApp) -> None:
     await saving.save_app(services, app)
     for account in services.accounts.accounts_of_app(app.app_id):
         await services.webhooks.retry_now(account.waba_id)
-
-
-def _app_error(message: str, code: int) -> GraphApiError:
-    return GraphApiError(400, {"message": message, "type": "OAuthException", "code": code})
 
 
 async def read_override(services: SimulatorServices, app_id: str, waba_id: str, members: dict[str, Any]) -> str:

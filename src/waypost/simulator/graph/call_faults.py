@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from msgspec.structs import replace
 
-from waypost.base.json_values import object_or_none, text_or_none
+from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.errors import TITLES, GraphApiError
 from waypost.simulator.faults.faults import ArmedFault, FaultSubject, armed_faults, select_fault
 from waypost.simulator.phones.phones import phone_digits
@@ -140,7 +140,19 @@ async def carry_out(
     """
     if not armed_faults(services, "call"):
         return await work(call)
-    subject = _build_subject(services, call, name, waba_id, target)
+    account = services.accounts.by_id.get(waba_id)
+    number = services.accounts.numbers.get(getattr(target, "phone_number_id", ""))
+    phone = services.phones.find_number(phone_digits(call.fields.get("to")) or "")
+    content = object_of(call.fields.get("template")) or call.fields
+    subject = FaultSubject(
+        name=name,
+        app=call.app_id or (account.app_id if account else ""),
+        waba_id=waba_id,
+        number=(number.phone_number_id, number.phone_number) if number else (),
+        phone=phone,
+        template=target.name if isinstance(target, SimulatedTemplate) else text_or_none(content.get("name")) or "",
+        subject=phone or call.object_id,
+    )
     fault = await services.transact(lambda transaction: select_fault(services, transaction, "call", [subject]))
     if fault is None:
         return await work(call)
@@ -149,23 +161,14 @@ async def carry_out(
             raise build_injected_error(fault)
         case "fail":
             return await work(replace(call, fail_code=fault.value))
-        case _:
-            return FaultedResponse(fault, await _run_call(fault, call, work))
-
-
-def _build_subject(services: SimulatorServices, call: Call, name: str, waba_id: str, target: object) -> FaultSubject:
-    account = services.accounts.by_id.get(waba_id)
-    number = services.accounts.numbers.get(getattr(target, "phone_number_id", ""))
-    phone = services.phones.find_number(phone_digits(call.fields.get("to")) or "")
-    return FaultSubject(
-        name=name,
-        app=call.app_id or (account.app_id if account else ""),
-        waba_id=waba_id,
-        number=(number.phone_number_id, number.phone_number) if number else (),
-        phone=phone,
-        template=_find_template_name(call.fields, target),
-        subject=phone or call.object_id,
-    )
+        case "reset":
+            is_carried_out = fault.value == "after"
+        case kind:
+            is_carried_out = bool(fault.effect.get("processed", kind != "garbage"))
+    try:
+        return FaultedResponse(fault, await work(call) if is_carried_out else None)
+    except GraphApiError as error:  # an error too may be sent late or lost
+        return FaultedResponse(fault, error)
 
 
 def build_injected_error(fault: ArmedFault) -> InjectedError:
@@ -178,30 +181,3 @@ def build_injected_error(fault: ArmedFault) -> InjectedError:
     if "details" in details:
         error["error_data"] = {"messaging_product": "whatsapp", "details": details["details"]}
     return InjectedError(details.get("status", status), error, retry_after_s=details.get("retry_after_s"))
-
-
-async def _run_call(fault: ArmedFault, call: Call, work: CallWork) -> CallOutcome | None:
-    """Return the call's result or error, if it is carried out: an error too may be sent late or lost."""
-    if not _is_carried_out(fault):
-        return None
-    try:
-        return await work(call)
-    except GraphApiError as error:
-        return error
-
-
-def _is_carried_out(fault: ArmedFault) -> bool:
-    match fault.fault_kind.name:
-        case "reset":
-            return fault.value == "after"
-        case "garbage":
-            return bool(fault.effect.get("processed", False))
-        case _:
-            return bool(fault.effect.get("processed", True))
-
-
-def _find_template_name(fields: dict[str, Any], target: object) -> str:
-    if isinstance(target, SimulatedTemplate):
-        return target.name
-    content = object_or_none(fields.get("template"))
-    return text_or_none(content.get("name") if content else fields.get("name")) or ""

@@ -13,19 +13,19 @@ from waypost.base.batching import GroupCommitClosed
 from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
-from waypost.simulator.accounts.accounts import Account, Business, GraphApp, Number, find_business
+from waypost.simulator.accounts.accounts import Account, GraphApp, find_business
 from waypost.simulator.accounts.tokens import check_permission
 from waypost.simulator.accounts.usage_counts import COUNTED_EDGES
 from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
-from waypost.simulator.flows.model import FLOWS, Flow
+from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out
 from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation
-from waypost.simulator.groups.model import GROUPS, SimulatedGroup
-from waypost.simulator.media.media import SimulatedMedia, find_media
-from waypost.simulator.media.uploads import UploadSession, find_upload
+from waypost.simulator.groups.model import GROUPS
+from waypost.simulator.media.media import find_media
+from waypost.simulator.media.uploads import find_upload
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
-from waypost.simulator.onboarding.signups import SIGNUPS, Signup
+from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.requests import (
     Call,
     ClientDisconnected,
@@ -39,24 +39,9 @@ from waypost.simulator.requests import (
     send_json,
 )
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.template import SimulatedTemplate
 
 _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")
-GraphObject = (
-    Account
-    | Business
-    | GraphApp
-    | Flow
-    | Signup
-    | SimulatedGroup
-    | SimulatedMedia
-    | Number
-    | SimulatedTemplate
-    | UploadSession
-    | SimulatedAd
-    | None
-)
 
 
 class GraphApi:
@@ -141,7 +126,7 @@ class GraphApi:
         work = partial(row.function, self._services)
         return await carry_out(self._services, call, row.name, waba_id, media, work)
 
-    def _find_object(self, object_id: str) -> tuple[GraphObject, list[str]]:
+    def _find_object(self, object_id: str) -> tuple[object, list[str]]:
         """Return the object of an id, and the accounts that own it; an app may have several."""
         services, accounts = self._services, self._services.accounts
         owned = (
@@ -173,17 +158,14 @@ class GraphApi:
 
     def _error_response(self, error: GraphApiError, headers: list[tuple[bytes, bytes]]) -> tuple[int, GraphResponse]:
         """Return the status and body of an error; a setting defines the status of throttling. Source: facts 13."""
-        settings = self._services.settings.value
+        settings, status = self._services.settings.value, error.status
         self._services.error_counts[error.error.get("code", 0)] += 1
-        status = error.status
-        if isinstance(error, InjectedError):
-            if error.retry_after_s is not None:
-                headers.append((b"retry-after", str(error.retry_after_s).encode()))
-            return status, error.envelope(self._services.ids)
-        if error.error.get("code") in _THROTTLING_CODES:
-            status = settings.throttle_status
-        if status == 429 and settings.send_retry_after:
-            headers.append((b"retry-after", str(error.retry_after_s or 1).encode()))
+        retry_after_s = error.retry_after_s
+        if not isinstance(error, InjectedError):
+            status = settings.throttle_status if error.error.get("code") in _THROTTLING_CODES else status
+            retry_after_s = (retry_after_s or 1) if status == 429 and settings.send_retry_after else None
+        if retry_after_s is not None:
+            headers.append((b"retry-after", str(retry_after_s).encode()))
         return status, error.envelope(self._services.ids)
 
     def _server_error(self, code: int) -> tuple[int, GraphResponse]:

@@ -37,14 +37,18 @@ async def upload_media(state: SimulatorState, call: Call, number: Number) -> dic
             elif media is not None:
                 raise bad_parameter("There can be only one file.")  # noqa: TRY301  the media is deleted below
             else:
-                mime_type = head.content_type or _mime_type(fields)
+                # The form's field `type` is that of a file part without a type.
+                written_type = fields.get("type", "").partition(";")[0].strip().lower()
+                mime_type = head.content_type or written_type or "application/octet-stream"
                 media = await add_media(state, number.phone_number_id, mime_type, head.file_name, form.chunks())
-        _check_fields(fields, media)
+        if fields.get("messaging_product") != "whatsapp":
+            raise is_missing("messaging_product")  # noqa: TRY301  as above
     except BaseException:
         if media is not None:
             await drop_media(state, media)
         raise
-    assert media is not None  # noqa: S101  `_check_fields` ensures it
+    if media is None:
+        raise is_missing("file")
     return {"id": media.media_id}
 
 
@@ -86,18 +90,6 @@ async def download_media(state: SimulatorState, call: Call) -> Download:
     ):
         raise GraphApiError(404, no_such_object(call.method, ATTACHMENTS).error)
     return Download(media.mime_type, media.size_bytes, state.files.path(media.content_name))
-
-
-def _mime_type(fields: dict[str, str]) -> str:
-    """Return the type of the form's field `type`, for a file part without a type."""
-    return fields.get("type", "").partition(";")[0].strip().lower() or "application/octet-stream"
-
-
-def _check_fields(fields: dict[str, str], media: SimulatedMedia | None) -> None:
-    if fields.get("messaging_product") != "whatsapp":
-        raise is_missing("messaging_product")
-    if media is None:
-        raise is_missing("file")
 
 
 def _check_number(call: Call, media: SimulatedMedia) -> None:

@@ -143,12 +143,8 @@ class MediaLinkFetcher:
         return made
 
 
-def find_links(rendered: dict[str, Any]) -> list[OperatorMediaLink]:
-    """Return the links of a message that the operator would fetch: its media, its header, and its cards' headers."""
-    return list(_links(rendered))
-
-
-def _links(rendered: dict[str, Any]) -> Iterator[OperatorMediaLink]:
+def find_links(rendered: dict[str, Any]) -> Iterator[OperatorMediaLink]:
+    """Yield the links of a message that the operator would fetch: its media, its header, and its cards' headers."""
     media = object_of(rendered.get("media"))
     if link := text_or_none(media.get("link")):
         yield OperatorMediaLink(str(media.get("kind")), link)

@@ -11,7 +11,6 @@ from waypost.base.clock import DAY_MS
 from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.media_kinds import (
     INBOUND_MEDIA_KIND,
-    SupportedMediaKind,
     check_size,
     find_media_kind,
     read_inbound_type,
@@ -102,11 +101,22 @@ async def add_media(
         created_ms=now_ms,
         expires_ms=now_ms + (INBOUND_MEDIA_LIFETIME_MS if is_inbound else UPLOADED_MEDIA_LIFETIME_MS),
     )
+    beginning = b""
     try:
-        media = await _write_content(state, media, kind, chunks)
+        writer = await state.files.open_writer(media.content_name, 0)
+        try:
+            async for chunk in chunks:
+                beginning += chunk[: _BEGINNING_BYTES - len(beginning)]
+                if writer.size_bytes + len(chunk) > kind.max_bytes:
+                    raise too_large_error(kind, kind.max_bytes)
+                await writer.add(chunk)
+        finally:
+            await writer.close()
+        check_size(kind, writer.size_bytes, beginning)
     except BaseException:
         await state.files.remove(media.content_name)
         raise
+    media = replace(media, size_bytes=writer.size_bytes, sha256=writer.digest.hexdigest())
     await state.cached(MEDIA).save(media, media.media_id)
     return media
 
@@ -130,21 +140,3 @@ async def delete_media(state: SimulatorState, media: SimulatedMedia) -> None:
     """Delete a file and its id."""
     await state.cached(MEDIA).delete(media.media_id)
     await state.files.remove(media.content_name)
-
-
-async def _write_content(
-    state: SimulatorState, media: SimulatedMedia, kind: SupportedMediaKind, chunks: AsyncIterator[bytes]
-) -> SimulatedMedia:
-    writer = await state.files.open_writer(media.content_name, 0)
-    beginning = b""
-    try:
-        async for chunk in chunks:
-            if len(beginning) < _BEGINNING_BYTES:
-                beginning += chunk[:_BEGINNING_BYTES]
-            if writer.size_bytes + len(chunk) > kind.max_bytes:
-                raise too_large_error(kind, kind.max_bytes)
-            await writer.add(chunk)
-    finally:
-        await writer.close()
-    check_size(kind, writer.size_bytes, beginning)
-    return replace(media, size_bytes=writer.size_bytes, sha256=writer.digest.hexdigest())

@@ -91,9 +91,9 @@ def check_size(kind: SupportedMediaKind, size_bytes: int, beginning: bytes) -> N
     """
     if size_bytes == 0:
         raise bad_parameter("Param file must not be empty.")
-    limit = kind.max_bytes
-    if kind.name == "sticker" and not _is_animated(beginning):
-        limit = _MAX_STATIC_STICKER_BYTES
+    # Source: WebP container specification, "VP8X"
+    is_animated = beginning[12:16] == b"VP8X" and len(beginning) > 20 and bool(beginning[20] & 2)
+    limit = _MAX_STATIC_STICKER_BYTES if kind.name == "sticker" and not is_animated else kind.max_bytes
     if size_bytes > limit:
         raise too_large_error(kind, limit)
 
@@ -102,8 +102,3 @@ def too_large_error(kind: SupportedMediaKind, limit_bytes: int) -> GraphApiError
     """Return the error of a file with too many bytes. Source: facts 5.2, code 131053; the sentence is ours."""
     details = f"Media file size too big. A file of kind {kind.name} may have at most {limit_bytes} bytes."
     return message_error(131053, details)
-
-
-def _is_animated(beginning: bytes) -> bool:
-    """True if a WebP file has the animation flag. Source: WebP container specification, "VP8X"."""
-    return beginning[12:16] == b"VP8X" and len(beginning) > 20 and bool(beginning[20] & 2)

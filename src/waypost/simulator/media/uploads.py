@@ -100,16 +100,11 @@ async def sweep_uploads(state: SimulatorState) -> None:
 
 def find_by_handle(state: SimulatorState, handle: str) -> UploadSession | None:
     """Return the upload of a handle, or of one line of it; None if it is unknown or expired."""
-    uploads = {_find_by_line(state, line) for line in handle.split("\n")}
-    upload = uploads.pop()
-    if uploads or upload is None or upload.expires_ms <= state.clock.now_ms():
-        return None
-    return upload
-
-
-def _find_by_line(state: SimulatorState, line: str) -> UploadSession | None:
-    uploads = list(state.values(UPLOADS).values())  # on the writer's thread, too
-    return next((upload for upload in uploads if upload.handle and line in upload.handle.split("\n")), None)
+    lines = set(handle.split("\n"))
+    for upload in list(state.values(UPLOADS).values()):  # on the writer's thread, too
+        if upload.handle and lines <= set(upload.handle.split("\n")):
+            return upload if upload.expires_ms > state.clock.now_ms() else None
+    return None
 
 
 def find_upload(state: SimulatorState, object_id: str) -> UploadSession | None:
@@ -125,12 +120,14 @@ def find_upload(state: SimulatorState, object_id: str) -> UploadSession | None:
 @operation("uploads.begin", "POST", GraphApp, "uploads", permission=None)
 async def begin_upload(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
     """Open an upload session. Source: facts 6.2, step 1."""
-    user_id, new = _user_id(state, call, app), read_parameters(UploadParameters, call.fields)
+    new, token = read_parameters(UploadParameters, call.fields), state.tokens.check(call.token)
+    accounts = [account.waba_id for account in state.accounts.accounts_of_app(app.app_id)]
+    own = (waba_id for waba_id in (*accounts, *token.waba_ids) if token.grants_access([waba_id]))
     upload = UploadSession(
         upload_id=_token(state.ids),
         signature=_token(state.ids),
         app_id=app.app_id,
-        user_id=user_id,
+        user_id=next(own, app.app_id),  # an account of the app, or one of the token
         file_name=new.file_name,
         file_length=new.file_length,
         file_type=new.file_type,
@@ -214,17 +211,6 @@ def _check_signature(call: Call, upload: UploadSession) -> None:
     signature = call.query.get("sig") or call.object_id.partition("?sig=")[2]
     if signature != upload.signature:
         raise no_such_object(call.method, call.object_id)
-
-
-def _user_id(state: SimulatorState, call: Call, app: GraphApp) -> str:
-    """Return the id of the uploading account: one of the app, or one of the token."""
-    token = state.tokens.check(call.token)
-    ids = (
-        account.waba_id
-        for account in state.accounts.accounts_of_app(app.app_id)
-        if token.grants_access([account.waba_id])
-    )
-    return next(ids, token.waba_ids[0] if token.waba_ids else app.app_id)
 
 
 def _token(ids: Ids) -> str:

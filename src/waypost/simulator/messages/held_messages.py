@@ -102,7 +102,7 @@ def find_reachable_links(
     state: SimulatorServices, rendered: dict[str, Any]
 ) -> tuple[list[OperatorMediaLink], list[str]]:
     """Return the links of a message that are to be fetched, and the URLs that may not be reached from here."""
-    links = find_links(rendered) if state.link_fetcher.is_on else []
+    links = list(find_links(rendered)) if state.link_fetcher.is_on else []
     reachable = [link for link in links if state.link_fetcher.may_reach(link)]
     return reachable, [link.url for link in links if link not in reachable]
 
