@@ -68,6 +68,17 @@ def check_boolean(name: str, value: Any) -> bool:
     return text == "true"
 
 
+def text_between(min_chars: int, max_chars: int) -> ParameterCheck:
+    """Return the check that a parameter is a text of a length."""
+
+    def check(name: str, value: Any) -> Any:
+        if not isinstance(value, str) or not min_chars <= len(value) <= max_chars:
+            raise bad_parameter(f"Param {name} must have {min_chars} to {max_chars} characters.")
+        return value
+
+    return check
+
+
 def one_of(*choices: str) -> ParameterCheck:
     """Return the check that a parameter is one of these texts."""
 

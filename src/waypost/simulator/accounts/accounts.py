@@ -185,10 +185,6 @@ class Accounts:
         """Return the account's numbers, in order of creation."""
         return [number for number in self.numbers.values() if number.waba_id == waba_id]
 
-    def has_number(self, waba_id: str) -> bool:
-        """True if the account has a number."""
-        return any(number.waba_id == waba_id for number in self.numbers.values())
-
     def accounts_of_app(self, app_id: str) -> list[Account]:
         """Return the accounts that belong to an app or that it subscribes to."""
         return [

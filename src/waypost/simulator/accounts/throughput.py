@@ -54,14 +54,10 @@ class ThroughputLimits:
         sent.append(now_ms)
         self._used_until_ms[pair] = used_until_ms + _PAIR_INTERVAL_MS
         if len(self._used_until_ms) > _MAX_PAIRS:
-            self._prune_pairs(now_ms)
+            ahead = ((pair, until_ms) for pair, until_ms in self._used_until_ms.items() if until_ms > now_ms)
+            self._used_until_ms = dict(ahead)
 
     def clear(self) -> None:
         """Delete all counts."""
         self._sent.clear()
         self._used_until_ms.clear()
-
-    def _prune_pairs(self, now_ms: int) -> None:
-        self._used_until_ms = {
-            pair: used_until_ms for pair, used_until_ms in self._used_until_ms.items() if used_until_ms > now_ms
-        }

@@ -1,7 +1,7 @@
 """Counts of what is limited: durable ones over hours or days, and the management calls of the last hour."""
 
 from collections import deque
-from collections.abc import Mapping
+from itertools import takewhile
 from operator import itemgetter
 from typing import Final
 
@@ -41,8 +41,8 @@ class UsageCounts:
 
     def count(self, kind: str, subject: str, *, within_ms: int) -> int:
         """Return the number of keys counted within a time of at most three days."""
-        owner = usage_owner(kind, subject)
-        for key in _oldest(self.seen.values_of(owner), self._clock.now_ms() - within_ms):
+        owner, until_ms = usage_owner(kind, subject), self._clock.now_ms() - within_ms
+        for key, _ in list(takewhile(lambda entry: entry[1] <= until_ms, self.seen.values_of(owner).items())):
             self.seen.pop(key, owner)
         return len(self.seen.values_of(owner))
 
@@ -62,15 +62,6 @@ class UsageCounts:
 def usage_owner(kind: str, subject: str) -> str:
     """Return the owner of the keys of a kind and a subject."""
     return f"{kind} {subject}"
-
-
-def _oldest(seen: Mapping[str, int], until_ms: int) -> list[str]:
-    old: list[str] = []
-    for key, at_ms in seen.items():
-        if at_ms > until_ms:
-            break
-        old.append(key)
-    return old
 
 
 _TOO_MANY: Final = 80008
@@ -142,4 +133,4 @@ class ManagementCallUsage:
         calls_per_hour = self._settings.value.calls_per_hour
         if calls_per_hour is not None:
             return calls_per_hour
-        return _CALLS_OF_ACTIVE if self._accounts.has_number(waba_id) else _CALLS_OF_IDLE
+        return _CALLS_OF_ACTIVE if self._accounts.numbers_of(waba_id) else _CALLS_OF_IDLE

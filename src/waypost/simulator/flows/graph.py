@@ -29,7 +29,7 @@ from waypost.simulator.flows.model import (
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.nodes import app_data, node_fields, page
-from waypost.simulator.parameters import is_missing, read_parameters
+from waypost.simulator.parameters import is_missing, read_parameters, text_between
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.simulator_state import SimulatorState, Transaction
 
@@ -95,12 +95,6 @@ _TRANSITIONS: Final = {  # error codes 139001 to 139004
 # fmt: on
 
 
-def _check_name(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= _MAX_NAME_CHARS:
-        raise bad_parameter(f"Param {name} must have 1 to {_MAX_NAME_CHARS} characters.")
-    return value
-
-
 def _read_categories(name: str, value: Any) -> list[str]:
     categories = list_of(value)
     if not categories or any(category not in FLOW_CATEGORIES for category in categories):
@@ -125,7 +119,7 @@ def _text_or_empty(_name: str, value: Any) -> str:
 class NewFlowParameters(Struct, frozen=True):
     """The parameters of a new flow."""
 
-    name: Annotated[str, _check_name]
+    name: Annotated[str, text_between(1, _MAX_NAME_CHARS)]
     categories: Annotated[list[str], _read_categories]
     flow_json: Annotated[str, _read_asset] = ""
     clone_flow_id: Annotated[str, _text_or_empty] = ""
@@ -135,7 +129,7 @@ class NewFlowParameters(Struct, frozen=True):
 class FlowChangeParameters(Struct, frozen=True):
     """The parameters of a flow to be changed."""
 
-    name: Annotated[str | None, _check_name] = None
+    name: Annotated[str | None, text_between(1, _MAX_NAME_CHARS)] = None
     categories: Annotated[list[str] | None, _read_categories] = None
     endpoint_uri: Annotated[str | None, _text_or_empty] = None
 

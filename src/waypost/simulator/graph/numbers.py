@@ -74,12 +74,6 @@ def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str |
     return users
 
 
-def _user_identifier(services: SimulatorServices, user: str, phone: str | None) -> dict[str, str | None]:
-    """Return a user's identifier for the response: the user id if the request had it. Source: facts 7.5."""
-    is_user_id = user[:1].isalpha()
-    return {"user_id": user} if is_user_id else {"wa_id": phone and _whatsapp_id(services, phone)}
-
-
 def _whatsapp_id(services: SimulatorServices, phone: str) -> str:
     return services.phones.find_or_default(phone).whatsapp_id
 
@@ -90,7 +84,10 @@ def _block_response(
     results: dict[str, list[dict[str, Any]]] = {success_member: []}
     for user, phone in users.items():
         reason = (100, "This is no phone number.") if phone is None else failed.get(phone)
-        view: dict[str, Any] = {"input": user, **_user_identifier(services, user, phone)}
+        # Source: facts 7.5: the user id if the request had it
+        is_user_id = user[:1].isalpha()
+        identifier = {"user_id": user} if is_user_id else {"wa_id": phone and _whatsapp_id(services, phone)}
+        view: dict[str, Any] = {"input": user, **identifier}
         if reason is None:
             results[success_member].append(view)
         else:

@@ -79,11 +79,6 @@ class DirectSend:
     template_name: str = ""  # of the generated template, chosen by the business; empty: by its content
 
 
-def find_direct_send_access(state: SimulatorServices, waba_id: str) -> str:
-    """Return a row of `DIRECT_SEND_ACCESS`; an account may use Direct Send until the control API denies it."""
-    return str(state.records.get(waba_id, DIRECT_SEND).get("access", "ENABLED"))
-
-
 def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
     """Return the category, lifetime and template name of a request.
 
@@ -106,7 +101,8 @@ def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, 
         raise bad_parameter(
             f'Param category must be one of {{AUTHENTICATION, SERVICE, UTILITY}} - got "{str(category)[:100]}".'
         )
-    if (denial := DIRECT_SEND_ACCESS.get(find_direct_send_access(state, waba_id))) is not None:
+    access = str(state.records.get(waba_id, DIRECT_SEND).get("access", "ENABLED"))
+    if (denial := DIRECT_SEND_ACCESS.get(access)) is not None:
         error = message_error(*denial)
         if denial[0] == 139200:
             error.error["message"] = "(#139200) Direct Send Utility access is blocked"

@@ -14,7 +14,7 @@ from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.media.uploads import find_by_handle
 from waypost.simulator.nodes import requested_fields, unknown_field
-from waypost.simulator.parameters import ParameterCheck, ProductParameters, given_parameters
+from waypost.simulator.parameters import ProductParameters, given_parameters, text_between
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
 from waypost.simulator.simulator_state import SimulatorState, Transaction
 
@@ -36,15 +36,6 @@ _MAX_PROMPT_CHARS: Final = 80
 _MAX_COMMANDS: Final = 30
 _MAX_COMMAND_NAME_CHARS: Final = 32
 _MAX_COMMAND_TEXT_CHARS: Final = 256
-
-
-def _text(min_chars: int, max_chars: int) -> ParameterCheck:
-    def check(name: str, value: Any) -> Any:
-        if not isinstance(value, str) or not min_chars <= len(value) <= max_chars:
-            raise bad_parameter(f"Param {name} must have {min_chars} to {max_chars} characters.")
-        return value
-
-    return check
 
 
 def _vertical(name: str, value: Any) -> Any:
@@ -75,9 +66,9 @@ def _websites(name: str, value: Any) -> Any:
 class ProfileParameters(ProductParameters, frozen=True):
     """The members of a profile that may be set. Source: the operator's page "Business profiles"."""
 
-    about: Annotated[str, _text(1, 139)] = ""
-    address: Annotated[str, _text(0, 256)] = ""
-    description: Annotated[str, _text(0, 512)] = ""
+    about: Annotated[str, text_between(1, 139)] = ""
+    address: Annotated[str, text_between(0, 256)] = ""
+    description: Annotated[str, text_between(0, 512)] = ""
     email: Annotated[str, _email] = ""
     vertical: Annotated[str, _vertical] = ""
     websites: Annotated[tuple[str, ...], _websites] = ()

@@ -3,6 +3,7 @@
 Source: facts 2.1 to 2.6.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -46,16 +47,9 @@ _TOO_MANY_CREATIONS_CODE: Final = 80007  # facts 8 has no code for creations; th
 _MAX_EDITS_IN_30_DAYS: Final = 10  # Source: facts 2.6
 _EDITABLE_STATUSES: Final = frozenset({"APPROVED", "REJECTED", "PAUSED"})  # Source: facts 2.6
 _EDITABLE_FIELDS: Final = ("category", "components", "parameter_format", "message_send_ttl_seconds")
-_SAMPLE_NAMES: Final = frozenset(  # Source: facts 2.4, "Name of a sample template"
-    {
-        "hello_world",
-        "sample_flight_confirmation",
-        "sample_happy_hour_announcement",
-        "sample_issue_resolution",
-        "sample_movie_ticket_confirmation",
-        "sample_purchase_feedback",
-        "sample_shipping_confirmation",
-    }
+_SAMPLE_NAMES: Final = re.compile(  # Source: facts 2.4, "Name of a sample template"
+    "hello_world|sample_(flight_confirmation|happy_hour_announcement|issue_resolution|movie_ticket_confirmation"
+    "|purchase_feedback|shipping_confirmation)"
 )
 _STATUS_FIELD: Final = "message_template_status_update"
 TEMPLATE_ACTIONS: Final = {  # Source: facts 3.1 to 3.3
@@ -342,7 +336,7 @@ def _check_name(transaction: Transaction, template: SimulatedTemplate) -> None:
     """
     settings, name, language = transaction.state.settings.value, template.name, template.language
     others = account_templates(transaction, template.waba_id)
-    if settings.strict and name in _SAMPLE_NAMES:
+    if settings.strict and _SAMPLE_NAMES.fullmatch(name):
         raise template_error(None, "Template name is already used as a sample template.")
     existing = next((other for other in others if (other.name, other.language) == (name, language)), None)
     locks = [transaction.find(NAME_LOCKS, f"{name} {locked}", template.waba_id) for locked in ("", language)]

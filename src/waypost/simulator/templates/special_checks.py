@@ -104,14 +104,11 @@ def catalog_malformed(draft: SimulatedTemplate) -> str | None:
         if draft.category not in _CATEGORIES:
             return f"A {kind} button is for MARKETING templates."
         if header != required:
-            return f"A template with a {kind} button has {_describe_header(required)}."
+            described = f"a header of the format {required}" if required else "no header"
+            return f"A template with a {kind} button has {described}."
     if header == "PRODUCT" and "SPM" not in kinds:
         return "A product header needs a SPM button."
     return None
-
-
-def _describe_header(header_format: str) -> str:
-    return f"a header of the format {header_format}" if header_format else "no header"
 
 
 def utility_malformed(draft: SimulatedTemplate) -> str | None:
