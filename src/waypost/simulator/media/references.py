@@ -6,8 +6,7 @@ from typing import Any, Final
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import text_or_none
 from waypost.simulator.errors import bad_parameter, message_error
-from waypost.simulator.flows.model import Flow, find_flow, find_flow_by_name
-from waypost.simulator.media.media import SimulatedMedia, find_media
+from waypost.simulator.media.media import find_media
 from waypost.simulator.media.uploads import UploadSession, find_by_handle
 from waypost.simulator.simulator_state import SimulatorState
 
@@ -58,18 +57,6 @@ class KnownReferences:
         known = [upload for upload in uploads if upload is not None]
         return known if len(known) == len(uploads) else []
 
-    def find_media(self, media_id: str) -> SimulatedMedia | None:
-        """Return media of the number; None if it has none with this id."""
-        return find_media(self.state, media_id, self.phone_number_id)
-
-    def find_flow(self, flow_id: str) -> Flow | None:
-        """Return a flow of the account; None if it has none with this id."""
-        return find_flow(self.state, flow_id, self.waba_id)
-
-    def find_flow_by_name(self, name: str) -> Flow | None:
-        """Return a flow of the account; None if it has none with this name."""
-        return find_flow_by_name(self.state, name, self.waba_id)
-
 
 def known_references(state: SimulatorState, waba_id: str, phone_number_id: str = "") -> KnownReferences | None:
     """Return the references of an account and a number; None if the settings do not want references checked."""
@@ -99,7 +86,7 @@ def render_media(
         raise bad_parameter(f"Param {kind}['link'] is not a valid URI.")
     if sources == ["link"] or references is None:
         return dict(content)
-    media = references.find_media(content["id"])
+    media = find_media(references.state, content["id"], references.phone_number_id)
     if media is None:
         raise message_error(131053, f"{kind}: this number has no media with the id {content['id']}")
     allowed = mime_types or MEDIA_TYPE_PREFIXES[kind]

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import message_error
+from waypost.simulator.flows.model import find_flow, find_flow_by_name
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive_fields import (
     check_distinct,
@@ -268,10 +269,10 @@ def _flow_button(action: Action, references: KnownReferences | None) -> Buttons:
         raise invalid_error(f"{path}']['flow_name", "cannot be used with flow_id")
     if parameters.get("flow_name"):
         name = button["flow_name"] = require_text(parameters, "flow_name", path, 256)
-        flow = references and references.find_flow_by_name(name)
+        flow = references and find_flow_by_name(references.state, name, references.waba_id)
     else:
         name = button["flow_id"] = str(parameters.get("flow_id") or "")
-        flow = references and references.find_flow(name)
+        flow = references and find_flow(references.state, name, references.waba_id)
     if not name:
         raise missing_error(f"{path}']['flow_id")
     if references is not None:

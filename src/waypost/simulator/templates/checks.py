@@ -9,7 +9,14 @@ from waypost.simulator.errors import template_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.templates.button_checks import authentication_malformed, check_buttons
 from waypost.simulator.templates.drafts import read_draft
-from waypost.simulator.templates.special_checks import SPECIAL_CHECKS, check_references, utility_malformed
+from waypost.simulator.templates.special_checks import (
+    carousel_malformed,
+    catalog_malformed,
+    check_references,
+    flow_malformed,
+    offer_malformed,
+    utility_malformed,
+)
 from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.templates.text_variables import (
     VARIABLE,
@@ -234,7 +241,10 @@ DRAFT_CHECKS: Final[tuple[tuple[int | None, DraftCheck], ...]] = (  # Source: fa
     (2388043, _body_example_missing),
     (None,    _lifetime_malformed),
     (None,    authentication_malformed),
-    *((None, find_violation) for find_violation in SPECIAL_CHECKS),
+    (None,    offer_malformed),  # Source: facts 2.2, 2.3, as the next three
+    (None,    catalog_malformed),
+    (None,    flow_malformed),
+    (None,    carousel_malformed),
     (None,    utility_malformed),
     (2388040, _check_cards(_check_length("BODY", 160))),
     (2388072, _check_cards(_check_variable_names("BODY"))),

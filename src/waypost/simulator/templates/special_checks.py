@@ -1,10 +1,10 @@
 """Checks of the special templates: offers, carousels, catalogs, products, flows."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, text_or_none, texts_in
 from waypost.simulator.errors import template_error
+from waypost.simulator.flows.model import find_flow, find_flow_by_name
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences
 from waypost.simulator.templates.template import SimulatedTemplate
 
@@ -20,9 +20,17 @@ def check_references(draft: SimulatedTemplate, references: KnownReferences) -> N
 
     Source: facts 2.2, 6.2.
     """
+    state, waba_id = references.state, references.waba_id
     for part in (draft, *draft.cards):
         _check_handle(part, references)
-        _check_flows(part, references)
+        for button in part.buttons:
+            if button["type"] != "FLOW" or button.get("flow_json"):
+                continue
+            flow_id, name = button.get("flow_id"), button.get("flow_name")
+            flow = find_flow(state, str(flow_id), waba_id) if flow_id else find_flow_by_name(state, str(name), waba_id)
+            if flow is None or flow.status in ("DEPRECATED", "BLOCKED"):
+                text = f"The flow {flow_id or name} does not exist in this account, or cannot be used."
+                raise template_error(None, text)
 
 
 def _check_handle(draft: SimulatedTemplate, references: KnownReferences) -> None:
@@ -40,16 +48,6 @@ def _check_handle(draft: SimulatedTemplate, references: KnownReferences) -> None
         raise template_error(None, f"The header's example is of the type {wrong}, which does not fit its format.")
     if draft.components_by_type["HEADER"]["format"] == "GIF" and uploads[0].file_length > _MAX_GIF_BYTES:
         raise template_error(None, f"The header's example has at most {_MAX_GIF_BYTES} bytes.")
-
-
-def _check_flows(draft: SimulatedTemplate, references: KnownReferences) -> None:
-    for button in draft.buttons:
-        if button["type"] != "FLOW" or button.get("flow_json"):
-            continue
-        flow_id, name = button.get("flow_id"), button.get("flow_name")
-        flow = references.find_flow(str(flow_id)) if flow_id else references.find_flow_by_name(str(name))
-        if flow is None or flow.status in ("DEPRECATED", "BLOCKED"):
-            raise template_error(None, f"The flow {flow_id or name} does not exist in this account, or cannot be used.")
 
 
 _MAX_OFFER_TEXT_CHARS: Final = 16  # Source: facts 2.3, "LTO text"
@@ -187,13 +185,3 @@ def _card_malformed(card: SimulatedTemplate) -> str | None:
 
 def _card_structure(card: SimulatedTemplate) -> tuple[Any, ...]:
     return frozenset(card.components_by_type), card.components_by_type["HEADER"]["format"], tuple(_button_types(card))
-
-
-SPECIAL_CHECKS: Final[
-    tuple[Callable[[SimulatedTemplate], str | None], ...]
-] = (  # Source: facts 2.2, 2.3; no subcodes documented
-    offer_malformed,
-    catalog_malformed,
-    flow_malformed,
-    carousel_malformed,
-)
