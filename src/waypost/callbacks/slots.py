@@ -13,13 +13,10 @@ from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
 from waypost.store.queue.jobs import group_subscription_id, live_group, replay_group
 
-MAX_SLOTS_PER_SLOW_RECEIVER: Final = (
-    8  # slots of a slow receiver. Source: decision 0042; the queue has 256, a receiver at most 64
-)
-MAX_SLOW_SLOTS: Final = 128  # slots of all slow receivers together
-CONGESTION_THRESHOLD: Final = (
-    96  # with so many used by fast receivers, one that holds MAX_SLOTS_WHEN_CONGESTED gets no more
-)
+# Source: decision 0042; the queue has 256 slots, a receiver at most 64
+MAX_SLOTS_PER_SLOW_RECEIVER: Final = 8
+MAX_SLOW_SLOTS: Final = 128  # of all slow receivers together
+CONGESTION_THRESHOLD: Final = 96  # with so many used by fast receivers, one that has this many gets no more:
 MAX_SLOTS_WHEN_CONGESTED: Final = 8
 REPLAY_SHARE: Final = 8  # slots of a receiver's replays, so that they delay no live callback
 

@@ -1,4 +1,4 @@
-"""The work of outbound jobs: take them, ask whether each may be sent, mark it in flight, send it, record its outcome."""
+"""The work of outbound jobs: take them, ask whether each may be sent, mark it in flight, send it, record it."""
 
 import time
 from collections.abc import Sequence
