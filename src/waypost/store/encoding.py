@@ -1,11 +1,8 @@
 """Encoding of domain values as columns, and decoding of rows.
 
-Message contents are canonical JSON; `CONTENT_KINDS` lists their kinds.
-
-Texts as stored that mostly repeat each other: raw deflate, with a dictionary of what they have in common.
-
-A compressor that has read the dictionary is copied for each text, which takes less than half the time of a new one
-(decision 0093).
+Message contents are canonical JSON; `CONTENT_KINDS` lists their kinds. Texts that mostly repeat each other are stored
+as raw deflate, with a dictionary of what they have in common. A compressor that has read the dictionary is copied for
+each text, which takes less than half the time of a new one (decision 0093).
 
 Source: RFC 1950, section 2.3, "FDICT"; RFC 1951.
 """

@@ -83,7 +83,6 @@ def read_schema_status(connection: Connection) -> SchemaStatus | None:
 
 
 def _tables_of_extensions(connection: Connection) -> set[str]:
-    """Return the tables that PostgreSQL's extensions have added."""
     if connection.dialect.name != POSTGRESQL:
         return set()
     rows = connection.execute(

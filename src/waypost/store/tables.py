@@ -31,7 +31,6 @@ _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only 
 
 
 def _partial_index(name: str, *columns: Any, where: Any, unique: bool = False) -> Index:
-    """Return an index of the rows that satisfy a condition."""
     condition = text(where) if isinstance(where, str) else where
     return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
 

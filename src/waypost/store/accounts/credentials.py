@@ -1,9 +1,7 @@
 """Credentials of partners and sessions of the console: only their hashes are stored.
 
-A partner's own credentials, by hash: client secrets log in, API keys send, universal tokens open every app.
-
-Client secrets may expire, universal tokens do, API keys do not. All have one life cycle, implemented here; the tokens
-that they issue are in `partners.py`.
+Client secrets log in and may expire, API keys send, universal tokens open every app and expire. All have one life
+cycle, implemented here; the tokens that they issue are in `partners.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -212,7 +212,6 @@ def _pack_request_headers(headers: Mapping[str, str]) -> str:
 
 
 def _unpack_request_headers(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers of a first attempt, from its callback's row."""
     values: list[Any] = json.loads(row["request_headers"] or "[]")
     packed: dict[str, str | None] = dict(zip(_PACKED_HEADERS, values, strict=False))
     others: dict[str, str] = values[len(_PACKED_HEADERS)] if len(values) > len(_PACKED_HEADERS) else {}

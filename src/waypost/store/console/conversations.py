@@ -212,7 +212,6 @@ class _ConversationReader:
         return query.name is None or query.name.casefold() in row["name"].casefold()
 
     def _last_ms(self, row: dict[str, Any]) -> int:
-        """Return the time of a recipient's last activity; 0 without any."""
         wrote_ms = (row["window_until_ms"] or CUSTOMER_SERVICE_WINDOW_MS) - CUSTOMER_SERVICE_WINDOW_MS
         return wrote_ms if self.query.is_of_writers else max(wrote_ms, row["last_sent_ms"] or 0)
 

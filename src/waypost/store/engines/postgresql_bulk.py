@@ -155,7 +155,6 @@ class PostgresBulkStatements:
 
 
 def _insert_statement(statements: Sequence[BulkInsert]) -> Statement:
-    """Return one statement that inserts the rows of several."""
     types: list[ArrayType] = []
     texts: list[str] = []
     for statement in statements:

@@ -31,7 +31,6 @@ class PostgresImport:
         self._pool: Pool = create_engine(
             "postgresql+psycopg://", creator=self._connect, poolclass=NullPool, hide_parameters=True
         )
-        self._connection: Connection | None = None
 
     @contextmanager
     def open(self) -> Generator[None]:
@@ -42,12 +41,12 @@ class PostgresImport:
             WrongStore: another import is running.
         """
         try:
-            self._connection = self._pool.connect()
+            self._connection: Connection = self._pool.connect()
         except DBAPIError as error:
             raise StoreUnavailable(f"cannot connect to PostgreSQL: {str(error.orig).splitlines()[0]}") from error
         try:
-            with self._open_connection.begin():
-                is_locked = self._open_connection.execute(_TRY_LOCK).scalar_one()
+            with self._connection.begin():
+                is_locked = self._connection.execute(_TRY_LOCK).scalar_one()
             if not is_locked:
                 raise WrongStore("another `waypost move` is writing to this database")
             try:
@@ -55,8 +54,8 @@ class PostgresImport:
             finally:
                 # Before the connection is closed, which the server may notice only after the next import has tried;
                 # it is unlocked already if the connection broke.
-                with suppress(SQLAlchemyError), self._open_connection.begin():
-                    self._open_connection.execute(_UNLOCK)
+                with suppress(SQLAlchemyError), self._connection.begin():
+                    self._connection.execute(_UNLOCK)
         except (DBAPIError, psycopg.Error) as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
             raise StoreUnavailable(f"writing to the database failed: {str(cause).splitlines()[0]}") from error
@@ -75,11 +74,11 @@ class PostgresImport:
             WrongStore: the database has tables that are not of an interrupted import; or none, where it must
                 have some.
         """
-        with self._open_connection.begin():
-            status = read_schema_status(self._open_connection)
+        with self._connection.begin():
+            status = read_schema_status(self._connection)
             if status is not None and not status.is_moving:
                 raise WrongStore("this database holds a store already; choose an empty database")
-            if status is None and self._open_connection.execute(_HAS_TABLES).scalar_one():
+            if status is None and self._connection.execute(_HAS_TABLES).scalar_one():
                 raise WrongStore("this database holds tables already; choose an empty database")
             if status is None and resume_only:
                 raise WrongStore(
@@ -88,11 +87,11 @@ class PostgresImport:
                 )
             if status is not None:
                 for table in reversed(metadata.sorted_tables):
-                    self._open_connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{table.name}" CASCADE')
-            create_schema(self._open_connection)
-            create_partitions(self._open_connection, partitions)
-            set_revision(self._open_connection, REVISION, REVISION)
-            set_properties(self._open_connection, {MOVING_PROPERTY: ""})
+                    self._connection.exec_driver_sql(f'DROP TABLE IF EXISTS "{table.name}" CASCADE')
+            create_schema(self._connection)
+            create_partitions(self._connection, partitions)
+            set_revision(self._connection, REVISION, REVISION)
+            set_properties(self._connection, {MOVING_PROPERTY: ""})
         return status is not None
 
     def add(self, table: Table, rows: Iterable[Sequence[Any]]) -> None:
@@ -102,8 +101,8 @@ class PostgresImport:
             sql.Identifier(table.name), sql.SQL(", ").join(map(sql.Identifier, names))
         )
         with (
-            self._open_connection.begin(),
-            driver_connection(self._open_connection).cursor() as cursor,
+            self._connection.begin(),
+            driver_connection(self._connection).cursor() as cursor,
             cursor.copy(statement) as copy,
         ):
             copy.set_types([postgres_type(column) for column in table.columns])
@@ -112,36 +111,30 @@ class PostgresImport:
 
     def add_properties(self, properties: dict[str, str]) -> None:
         """Store properties of the other store."""
-        with self._open_connection.begin():
-            set_properties(self._open_connection, properties)
+        with self._connection.begin():
+            set_properties(self._connection, properties)
 
     def read_rows(self, table: Table) -> Iterator[Sequence[Any]]:
         """Return every row of a table, unordered."""
         statement = select(table)
         if table is store_properties:
             statement = statement.where(store_properties.c.name != MOVING_PROPERTY)
-        with self._open_connection.begin():
-            rows = self._open_connection.execute(statement, execution_options={"yield_per": READ_BATCH_ROWS})
+        with self._connection.begin():
+            rows = self._connection.execute(statement, execution_options={"yield_per": READ_BATCH_ROWS})
             yield from rows
 
     def set_sequence(self, table: Table, column: str, last: int) -> None:
         """Set a column's sequence to continue after the last number that was ever used."""
-        with self._open_connection.begin():
-            self._open_connection.execute(
+        with self._connection.begin():
+            self._connection.execute(
                 _SET_SEQUENCE, {"table": table.name, "column": column, "last": max(last, 1), "used": last > 0}
             )
 
     def finish(self) -> None:
         """Remove the mark: from now on it is an ordinary store."""
-        with self._open_connection.begin():
-            self._open_connection.exec_driver_sql("ANALYZE")
-            self._open_connection.execute(delete(store_properties).where(store_properties.c.name == MOVING_PROPERTY))
-
-    @property
-    def _open_connection(self) -> Connection:
-        if self._connection is None:
-            raise RuntimeError("not opened")
-        return self._connection
+        with self._connection.begin():
+            self._connection.exec_driver_sql("ANALYZE")
+            self._connection.execute(delete(store_properties).where(store_properties.c.name == MOVING_PROPERTY))
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = connect(self._url)

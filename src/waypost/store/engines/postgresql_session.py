@@ -5,10 +5,8 @@ pipeline mode, in their order. Each is prepared once for each connection.
 
 Source: postgresql.org, "Pipeline Mode" (libpq).
 
-Arrays for PostgreSQL in its binary format: one value of a statement for a whole column of rows.
-
-psycopg makes an array from a list member by member in Python, and from text that the server has to parse.
-Here the bytes of the wire format are made at once, several times faster.
+A whole column of rows is one value: an array in PostgreSQL's binary format, made several times faster than psycopg
+makes it, member by member, as a text that the server has to parse.
 
 Source: postgresql.org, "array_send" (src/backend/utils/adt/arrayfuncs.c) for the layout: dimensions, a flag for
 NULL, the type of the members, length and lower bound of the dimension; then each member with its size.

@@ -215,7 +215,6 @@ class BucketMedia(MediaFiles):
 
 
 def _reason(error: Exception) -> str:
-    """Return why the bucket cannot be used, in our words."""
     for kind, reason in _REASONS:
         if isinstance(error, kind):
             return reason

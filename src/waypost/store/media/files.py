@@ -3,9 +3,7 @@
 A file is received under a temporary name, flushed, and only then renamed; the folder is flushed after
 that. So every file with a final name is complete, and survives a power failure.
 
-Check that all processes of a store use the same media folder.
-
-The bytes of media are files. Where several processes share a store they must share the folder too, or a
+Where several processes share a store they must share the folder too, or a
 file that one of them has acknowledged is missing for the one that has to send it. So the folder has a
 name in a file of its own, and the store records the name of its folder.
 """

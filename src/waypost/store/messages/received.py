@@ -132,7 +132,6 @@ _NEXT_KIND: Final = select(func.min(inbound_messages.c.kind)).where(
 
 
 def _conditions(connection: Connection, app_id: str, query: MessageFilter) -> Iterator[ColumnElement[bool]]:
-    """Yield the engine's part of the filter."""
     if query.number is not None:
         has_number = recipients.c.phone_number.contains(query.number)
         senders = find_recipients(connection, {(app_id, query.number)}).values()  # who may be known by another number

@@ -1,7 +1,5 @@
 """Recipients: the users that a number exchanges messages with, by phone number, business-scoped id, or both.
 
-One person under several names: numbers, a business-scoped id, an id of linked portfolios, and how they change.
-
 The row of a person that counts has the current number and the current business-scoped id. Other rows of the same
 person point to it with `same_as`: a former id, a parent id, a number whose WhatsApp id is the current number, or a row
 that was created before both were known to be one person. Callbacks are in order within the row that counts.
@@ -153,7 +151,6 @@ def record_number_change(
 
 
 def _person_of(connection: Connection, app: App, column: Any, value: str | None) -> Row[Any] | None:
-    """Return the row that counts of the person with a name."""
     if not value:
         return None
     found = select(func.coalesce(recipients.c.same_as, recipients.c.id)).where(_has_name(app, column, value))
@@ -251,7 +248,6 @@ def _unite_users(connection: Connection, app: App, person_id: int) -> None:
 
 
 def _replace_number(connection: Connection, person_id: int, number: str) -> None:
-    """Make a number the only one of a person."""
     _clear_numbers(connection, _is_of_person(person_id))
     _set(connection, person_id, phone_number=number)
 
@@ -431,7 +427,6 @@ def _find_recipient(
 
 
 def _select_by(column: str, row: type[_Row]) -> BulkSelect[_Row]:
-    """Return a statement that finds recipients by their app and one name."""
     return BulkSelect(recipients, row, "app_id", column, is_locked=False, index=f"recipients_by_{column}")
 
 

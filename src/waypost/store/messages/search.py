@@ -170,7 +170,6 @@ class _MessageSearch:
     def _bounded_source(
         self, where: ColumnElement[bool], index_condition: ColumnElement[bool], scan_limit: int
     ) -> _Source:
-        """Return a source whose index is followed up to the limit."""
         before = self.page.before
         return _Source(where, MESSAGE_ORDER.find_horizon_ms(self.connection, [index_condition], before, scan_limit))
 
@@ -194,7 +193,6 @@ class _MessageSearch:
         return [] if number is None else [messages.c.destination.contains(number)]
 
     def _person_conditions(self, *, is_queued: bool = False) -> list[ColumnElement[bool]]:
-        """Return the engine's part of the search for a name."""
         if self.query.person is None:
             return []
         has_name = text_condition(self.connection, recipients.c.name, ascii_parts(self.query.person))

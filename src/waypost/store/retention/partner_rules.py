@@ -149,7 +149,6 @@ def _delete_callbacks_and_attempts(connection: Connection, ids: Sequence[str]) -
 
 
 def _delete_inbound(connection: Connection, scan: PartnerScan, progress: Progress) -> tuple[Progress, bool]:
-    """Delete the records of inbound messages."""
     key = inbound_messages.c.received_on_ms
     stored_ms = int(progress.after or 0)
     after_ms = stored_ms if scan.from_ms < stored_ms < scan.before_ms else scan.from_ms - 1

@@ -213,7 +213,6 @@ def _delete_by_ids(
 
 
 def _delete_limited(statements: Sequence[Delete], connection: Connection, before_ms: int, _after: str) -> str | None:
-    """Delete by statements that delete a limited number of rows each."""
     parameters = {"before_ms": before_ms, "limit": MAX_BATCH_ROWS}
     deleted = sum(connection.execute(statement, parameters).rowcount for statement in statements)
     return "" if deleted >= MAX_BATCH_ROWS else None
