@@ -232,7 +232,12 @@ async def put_assets(call: AppCall) -> dict[str, Any]:
     429 also if too many such files are in flight.
     """
     with _file_slot():
-        file = await _read_file_in_time(call.request)
+        try:
+            async with asyncio.timeout(FLOW_FILE_TIMEOUT_S):
+                file = await _read_file(call.request)
+        except TimeoutError as error:
+            accepted = f"a part that arrives within {FLOW_FILE_TIMEOUT_S} seconds"
+            raise missing_parameter("file", accepted, "MultipartFile") from error
         path = f"{await _flow_in_path(call)}/assets"
         checked = await call.graph("POST", path, _FILE_TEXTS, files={"file": file})
     return _changed(checked) | {"validation_errors": checked.get("validation_errors", [])}
@@ -305,16 +310,6 @@ def _file_slot() -> Generator[None]:
         yield
     finally:
         _file_slots.release()
-
-
-async def _read_file_in_time(request: Request) -> GraphFile:
-    try:
-        async with asyncio.timeout(FLOW_FILE_TIMEOUT_S):
-            return await _read_file(request)
-    except TimeoutError as error:
-        raise missing_parameter(
-            "file", f"a part that arrives within {FLOW_FILE_TIMEOUT_S} seconds", "MultipartFile"
-        ) from error
 
 
 async def _read_file(request: Request) -> GraphFile:

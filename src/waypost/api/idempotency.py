@@ -249,8 +249,7 @@ async def _fingerprint_body(request: Request, keyed: IdempotentRequest, *, strea
     if not streams:
         keyed.fingerprint.add(request.body)
         return
-    kind = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
-    if kind == "multipart/form-data" or request.receive is None:
+    if request.media_type() == "multipart/form-data" or request.receive is None:
         return
     body = await read_body(request.scope, request.receive)
     keyed.fingerprint.add(body)
@@ -264,8 +263,7 @@ async def _fingerprint_body(request: Request, keyed: IdempotentRequest, *, strea
 async def _read_to_end(request: Request) -> None:
     """Read the parts only for their fingerprint."""
     size_bytes = 0
-    kind = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data":
+    if request.media_type() != "multipart/form-data":
         return
     async for part in read_parts(request):
         size_bytes += len(part) if isinstance(part, bytes) else 0

@@ -20,7 +20,7 @@ from waypost.base.encryption import hash_secret
 from waypost.base.json_values import boolean_of
 from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App
 from waypost.domain.coercion import read_flag
-from waypost.domain.direct_calls import ListNumbers, OperatorNumber
+from waypost.domain.direct_calls import ListNumbers
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import add_app, app_by_source
@@ -369,7 +369,10 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
     taken = await services.database.read(partial(_find_taken, app=app))
     if taken is not None:
         return taken
-    number = await _find_number(AppCall(services, call.request, app))
+    listed = await AppCall(services, call.request, app).operator(ListNumbers(account.id))
+    number = next((each for each in listed if read_phone_number(each.display_number) == phone), None)
+    if number is None:
+        raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, _NOT_OF_ACCOUNT)
     is_callback_valid = True
     try:
         if fields.callback_url:
@@ -403,11 +406,3 @@ def _find_taken(connection: Connection, app: App) -> ApiResponse | None:
     if app_by_name(connection, app.partner_id, app.name) is not None:
         raise ApiError(ErrorCode.APP_EXISTS, "name is taken by another of your apps; choose another.")
     return None
-
-
-async def _find_number(call: AppCall) -> OperatorNumber:
-    """Return the app's number as the operator lists it."""
-    for number in await call.operator(ListNumbers(call.account)):
-        if read_phone_number(number.display_number) == call.app.phone_number:
-            return number
-    raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, _NOT_OF_ACCOUNT)

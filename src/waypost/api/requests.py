@@ -264,7 +264,7 @@ class Request:
         Raises:
             ApiError: its type is another one, or it cannot be read.
         """
-        return self._form(self._media_type())
+        return self._form(self.media_type())
 
     def form_or_json(self) -> Form:
         """Return the body, a form or a JSON object, as a form; members that are not texts become JSON text.
@@ -274,7 +274,7 @@ class Request:
 
         Source: public clients: some send JSON text with the Content-Type of a form.
         """
-        kind = self._media_type()
+        kind = self.media_type()
         return read_json_form(self.body) if self._is_json(kind) else self._form(kind)
 
     def members(self) -> dict[str, Any] | Form:
@@ -285,7 +285,7 @@ class Request:
         Raises:
             ApiError: as `form`.
         """
-        kind = self._media_type()
+        kind = self.media_type()
         return read_json_body(self.body) if self._is_json(kind) else self._form(kind)
 
     def _is_json(self, media_type: str) -> bool:
@@ -293,7 +293,8 @@ class Request:
             return self.body.lstrip()[:1] == b"{"
         return media_type == "application/json"
 
-    def _media_type(self) -> str:
+    def media_type(self) -> str:
+        """Return the body's type without its parameters, in lower case; empty if it has none."""
         return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
 
     def _form(self, media_type: str) -> Form:

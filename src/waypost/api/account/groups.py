@@ -18,6 +18,7 @@ MAX_SUBJECT_CHARS: Final = 128
 MAX_GROUP_TEXT_CHARS: Final = 2048
 MAX_GROUP_PICTURE_BYTES: Final = 5 * 1024 * 1024
 GROUP_PICTURE_TYPE: Final = "image/jpeg"
+_MOST_CHARS: Final = {"subject": MAX_SUBJECT_CHARS, "description": MAX_GROUP_TEXT_CHARS}
 _PICTURE_TIMEOUT_S: Final = 30
 _MAX_TEXT_BYTES: Final = 16 * 1024
 _PRODUCT: Final = {"messaging_product": "whatsapp"}
@@ -167,8 +168,16 @@ async def show_group(call: AppCall, query: GroupFields) -> dict[str, Any]:
 )
 async def change_group(call: AppCall) -> dict[str, Any]:
     """Change subject, description or picture of a group, by a multipart form."""
-    texts, picture = await _read_form_in_time(call.request)
-    changes = {name: _checked_text(name, texts[name]) for name in ("subject", "description") if name in texts}
+    try:
+        async with asyncio.timeout(_PICTURE_TIMEOUT_S):
+            texts, picture = await _read_form(call.request)
+    except TimeoutError as error:
+        text = f"The form did not arrive within {_PICTURE_TIMEOUT_S} seconds."
+        raise ApiError(ErrorCode.FIELD_MISSING, text) from error
+    changes = {name: texts[name] for name in _MOST_CHARS if name in texts}
+    for name, text in changes.items():
+        if len(text) > _MOST_CHARS[name]:
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be at most {_MOST_CHARS[name]} characters.")
     if not changes and picture is None:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name at least one of subject, description and file.")
     async with call.deadline("change of a group"):
@@ -235,23 +244,6 @@ async def _group_in_path(call: AppCall) -> str:
     return group_id
 
 
-def _checked_text(name: str, text: str) -> str:
-    most = MAX_SUBJECT_CHARS if name == "subject" else MAX_GROUP_TEXT_CHARS
-    if len(text) > most:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be at most {most} characters.")
-    return text
-
-
-async def _read_form_in_time(request: Request) -> tuple[dict[str, str], GraphFile | None]:
-    try:
-        async with asyncio.timeout(_PICTURE_TIMEOUT_S):
-            return await _read_form(request)
-    except TimeoutError as error:
-        raise ApiError(
-            ErrorCode.FIELD_MISSING, f"The form did not arrive within {_PICTURE_TIMEOUT_S} seconds."
-        ) from error
-
-
 async def _read_form(request: Request) -> tuple[dict[str, str], GraphFile | None]:
     """Return the texts of a multipart form and the picture in the part `file`."""
     contents: dict[str, bytearray] = {}
@@ -274,12 +266,10 @@ async def _read_form(request: Request) -> tuple[dict[str, str], GraphFile | None
             texts[field] = content.decode()
         except UnicodeDecodeError as error:
             raise ApiError(ErrorCode.UNREADABLE, "The form's texts must be UTF-8.") from error
-    return texts, _picture(heads["file"], file, texts) if file else None
-
-
-def _picture(head: PartHead, content: bytearray, texts: dict[str, str]) -> GraphFile:
-    if not content.startswith(b"\xff\xd8\xff"):
+    if not file:
+        return texts, None
+    if not file.startswith(b"\xff\xd8\xff"):
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be a picture of type {GROUP_PICTURE_TYPE}.")
     if texts.get("file_type", GROUP_PICTURE_TYPE) not in (GROUP_PICTURE_TYPE, "image/jpg"):
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file_type must be {GROUP_PICTURE_TYPE}.")
-    return GraphFile(head.file_name or "picture.jpg", GROUP_PICTURE_TYPE, bytes(content))
+    return texts, GraphFile(heads["file"].file_name or "picture.jpg", GROUP_PICTURE_TYPE, bytes(file))
