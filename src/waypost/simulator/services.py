@@ -8,8 +8,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.loops import Loop
 from waypost.base.time_travel import TimeTravel
-from waypost.simulator.accounts.throughput import ThroughputLimits
-from waypost.simulator.accounts.usage_counts import ManagementCallUsage
+from waypost.simulator.accounts.usage_counts import ManagementCallUsage, ThroughputLimits
 from waypost.simulator.calling.model import CALLS
 from waypost.simulator.dev_partners import DevPartners
 from waypost.simulator.dev_snapshots import SnapshotStore
