@@ -118,8 +118,8 @@ class PageTools:
 
     async def page(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a whole page with the layout."""
-        shell = await self.context_reader.read()
-        shown = {"is_administrator": self.is_administrator(page_request), **values}
+        shell, is_demo = await self.context_reader.read(), self.services.demo_partner_id is not None
+        shown = {"is_administrator": self.is_administrator(page_request), "is_demo": is_demo, **values}
         return self.services.pages.respond(name, page_request, status, shell=shell, **shown)
 
     def fragment(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:

@@ -214,7 +214,7 @@ async def show_partners(
     return await tools.page(
         page_request, "partners/list.html", 400 if wrong else 200,
         partners=partners, values=values, wrong=wrong, accounts=await list_accounts(tools),
-        at_simulator=at_simulator, is_demo=tools.services.demo_partner_id is not None,
+        at_simulator=at_simulator,
     )  # fmt: skip
 
 
@@ -234,8 +234,7 @@ async def make_partner(tools: PageTools, page_request: PageRequest) -> Response:
     listen = listen_commands(
         tools.services.public_url, created["app_id"], created["app_name"], app_token=created["app_token"]
     )
-    is_demo = tools.services.demo_partner_id is not None
-    return await tools.page(page_request, "partners/created.html", created=created, is_demo=is_demo, variables=listen)
+    return await tools.page(page_request, "partners/created.html", created=created, variables=listen)
 
 
 async def enter_partner(tools: PageTools, page_request: PageRequest) -> Response:

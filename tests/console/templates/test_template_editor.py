@@ -11,7 +11,7 @@ from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.media_samples import sample
 from waypost.assembly.dev import demo
 from waypost.console.templates.draft_text import draft_content, parse_content
-from waypost.console.templates.editor_view import CONDITIONAL_MAX_CHARS, MAX_CHARS_BY_FIELD
+from waypost.console.templates.editor import CONDITIONAL_MAX_CHARS, MAX_CHARS_BY_FIELD
 from waypost.console.templates.submission import encode_content, encode_draft
 from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import DRAFT_ATTRIBUTES, TEMPLATE_FIELDS, FieldFormat, TemplateDraft, has_part

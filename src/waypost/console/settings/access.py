@@ -232,7 +232,6 @@ async def show_administrator(
     return await tools.page(
         page_request, "settings/administrator.html", status, wrong=wrong,
         until_ms=None if session is None else session.admin_until_ms,
-        is_demo=tools.services.demo_partner_id is not None,
         has_admin_token=tools.services.has_admin_token,
     )  # fmt: skip
 

@@ -32,7 +32,6 @@ async def show_operator(tools: PageTools, page_request: PageRequest) -> Response
     return await tools.page(
         page_request, "settings/operator.html", operator_accounts=operator_accounts, is_local=is_local,
         results=await run_doctor(tools, partner_id=partner_id) if page_request.query("check") else None,
-        is_dev=tools.services.demo_partner_id is not None,
         without=[app for app in page_request.apps if app.id not in connected],
     )  # fmt: skip
 
@@ -94,7 +93,6 @@ async def show_switch(
         page_request, "settings/operator_switch.html", 400 if wrong else 200,
         current=current, others=others, chosen=chosen, results=results, preview=preview, values=values, typed=typed,
         wrong={"typed": "", **wrong, "form": problem}, is_local=is_local,
-        is_dev=tools.services.demo_partner_id is not None,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from waypost.console.bubbles.previews import draft_message
 from waypost.console.page_tools import PageTools
 from waypost.console.requests import compact_json, render_curl
 from waypost.console.templates.draft_text import find_samples, sample_finder
-from waypost.console.templates.editor_view import EDITOR_MACROS, find_changes
+from waypost.console.templates.editor import EDITOR_MACROS, find_changes
 from waypost.console.templates.gallery import get_template
 from waypost.console.templates.submission import encode_draft
 from waypost.console.templates.texts import compare_drafts
