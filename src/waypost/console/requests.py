@@ -42,11 +42,8 @@ def _parse_status(text: str, _context: FilterContext) -> Members:
 
 
 async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
-    search = replace(
-        filters.search,
-        partner_id=visible_partner(tools, page_request),
-        before_id=query.before if _ENTRY_ID.fullmatch(query.before) else None,
-    )
+    before_id = query.before if _ENTRY_ID.fullmatch(query.before) else None
+    search = replace(filters.search, partner_id=visible_partner(tools, page_request), before_id=before_id)
     found = await tools.services.database.read(read_request_page, search, query.at_most)
     return ListRows(_add_titles(tools, found.entries), found.following or "")
 
@@ -129,19 +126,13 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
     body = got.get("body")
     message_id = cast("Mapping[str, Any]", body).get("messageId") if app and isinstance(body, Mapping) else None
     return await tools.page(
-        page_request,
-        "requests/entry.html",
-        entry=entry,
-        sent=sent,
-        got=got,
+        page_request, "requests/entry.html", entry=entry, sent=sent, got=got, app=app,
         title=tools.services.operation_titles().get(entry.route, entry.route),
-        app=app,
-        message_id=message_id if isinstance(message_id, str) else "",
-        show_text=tools.services.show_text,
+        message_id=message_id if isinstance(message_id, str) else "", show_text=tools.services.show_text,
         is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
         operation=make_operation_id(entry.route),
         curl=_repeat_command(entry, sent, tools.services.public_url) if sent else "",
-    )
+    )  # fmt: skip
 
 
 def render_curl(

@@ -28,7 +28,7 @@ async def show_sign_in(tools: PageTools, page_request: PageRequest) -> Response:
     next_page = local_path(page_request.query("next", "/"))
     if page_request.session is not None:
         return RedirectResponse(next_page, 303)
-    return await _form(tools, page_request, next_page, has_ended=bool(page_request.query("ended")))
+    return await _form(tools, page_request, next_page)
 
 
 async def sign_in(tools: PageTools, page_request: PageRequest) -> Response:
@@ -130,19 +130,11 @@ async def start_session(tools: PageTools, page_request: PageRequest, partner: Pa
 
 
 async def _form(
-    tools: PageTools,
-    page_request: PageRequest,
-    next_page: str,
-    email: str = "",
-    error: str = "",
-    status: int = 200,
-    *,
-    has_ended: bool = False,
+    tools: PageTools, page_request: PageRequest, next_page: str, email: str = "", error: str = "", status: int = 200
 ) -> Response:
     return tools.services.pages.respond(
-        "sign_in.html", page_request, status,
-        next_page=next_page, email=email, wrong=error, has_ended=has_ended,
-        is_demo=tools.services.demo_partner_id is not None,
+        "sign_in.html", page_request, status, next_page=next_page, email=email, wrong=error,
+        has_ended=bool(page_request.query("ended")), is_demo=tools.services.demo_partner_id is not None,
     )  # fmt: skip
 
 

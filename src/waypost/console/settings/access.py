@@ -82,11 +82,9 @@ async def change_password(tools: PageTools, page_request: PageRequest) -> Respon
         parts.apis.clear_partner_tokens()
     tokens = response.get("tokens_ended", 0)
     token_notice = f" {tokens} partner {'token' if tokens == 1 else 'tokens'} revoked." if tokens else ""
-    return tools.redirect(
-        "/settings/password",
-        f"Password changed. {ended_sessions_notice(response['sessions_ended'])}{token_notice}",
-        hint="From now on the API accepts only client secrets: update every script that logs in.",
-    )  # fmt: skip
+    notice = f"Password changed. {ended_sessions_notice(response['sessions_ended'])}{token_notice}"
+    hint = "From now on the API accepts only client secrets: update every script that logs in."
+    return tools.redirect("/settings/password", notice, hint=hint)
 
 
 def _validate(old: str, new: str, again: str) -> dict[str, str]:
@@ -135,10 +133,8 @@ async def show_secrets(
 
 async def make_secret(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a secret, and show it on the response."""
-    life = await page_request.field("life", "90")
-    day = (await page_request.field("day")).strip()
-    now_ms = tools.services.clock.now_ms()
-    chosen = {"life": life, "day": day}
+    life, day = await page_request.field("life", "90"), (await page_request.field("day")).strip()
+    now_ms, chosen = tools.services.clock.now_ms(), {"life": life, "day": day}
     if life == "date":
         try:
             expires_on_ms = page_request.zone.midnight_ms(date.fromisoformat(day) + timedelta(days=1))

@@ -89,7 +89,6 @@ def make_audit_row(entry: AuditEntry, app_names: Mapping[str, str], actions: Map
     """Return an entry in words.
 
     Args:
-        entry: as stored.
         app_names: names of apps by their ids.
         actions: what each action did, by method and path template.
     """
@@ -124,11 +123,8 @@ def _parse_outcome(text: str, _context: FilterContext) -> Members:
 
 async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     is_number = query.before.isascii() and query.before.isdecimal() and len(query.before) < 19
-    search = replace(
-        filters.search,
-        partner_id=visible_partner(tools, page_request),
-        before_id=int(query.before) if is_number else None,
-    )
+    before_id, partner_id = int(query.before) if is_number else None, visible_partner(tools, page_request)
+    search = replace(filters.search, partner_id=partner_id, before_id=before_id)
     entries = await tools.services.audit.page(search, query.at_most + 1)
     shown = entries[: query.at_most]
     return ListRows(_rows(tools, page_request, shown), str(shown[-1].id) if len(entries) > query.at_most else "")
@@ -136,11 +132,9 @@ async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter
 
 async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[AuditRow]:
     partner_id = visible_partner(tools, page_request)
-    numbers = sorted(
-        {int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 19}, reverse=True
-    )
+    numbers = {int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 19}
     found: list[AuditEntry] = []
-    for number in numbers:
+    for number in sorted(numbers, reverse=True):
         entries = await tools.services.audit.page(AuditFilter(partner_id=partner_id, before_id=number + 1), 1)
         found += [entry for entry in entries if entry.id == number]
     return _rows(tools, page_request, found)

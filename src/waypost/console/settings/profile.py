@@ -43,22 +43,15 @@ _QUOTAS: Final = "/admin/partners/{partner_id}/quotas"
 async def show_profile(
     tools: PageTools, page_request: PageRequest, *, typed: Mapping[str, str] = {}, wrong: Mapping[str, str] = {}
 ) -> Response:
-    """Return the details of the account, with rejected periods or quotas as typed where given.
-
-    Only the administrator can change them.
-    """
+    """Return the details of the account, with rejected periods or quotas as typed where given."""
     partner, session = page_request.partner, page_request.session
-    own = hash_secret(session.token) if session else ""
-    sessions = [
-        (each.created_on_ms, each.expires_on_ms, each.hash == own)
-        for each in await tools.services.sessions.list_sessions(partner.id)
-    ]
     call = tools.services.apis.admin.call
     periods = await call(f"GET {_RETENTION}", partner_id=partner.id)
     quotas = await call(f"GET {_QUOTAS}", partner_id=partner.id)
     return await tools.page(
         page_request, "settings/profile.html", 400 if wrong else 200,
-        partner=partner, flags=[(label, bool(getattr(partner, name))) for name, label in ACCOUNT_FLAGS], sessions=sessions,
+        partner=partner, flags=ACCOUNT_FLAGS, sessions=await tools.services.sessions.list_sessions(partner.id),
+        own_hash=hash_secret(session.token) if session else "",
         is_demo=tools.services.demo_partner_id == partner.id,
         periods=[(name, label, text, periods[name]) for name, label, text in PERIODS],
         quotas=[(name, label, text, quotas[key]) for key, name, label, text in QUOTAS],
