@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from waypost.console.api_clients import ControlClient
 from waypost.console.services import ConsoleServices
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import ElementRenderer, PageElement, StreamRunner
+from waypost.store.database import StoreResult
 
 CONTEXT_TIMEOUT_S: Final = 2.0
 """A page does not wait longer for the simulator: it is shown without these badges."""
@@ -121,6 +122,12 @@ class PageTools:
         shell, is_demo = await self.context_reader.read(), self.services.demo_partner_id is not None
         shown = {"is_administrator": self.is_administrator(page_request), "is_demo": is_demo, **values}
         return self.services.pages.respond(name, page_request, status, shell=shell, **shown)
+
+    def read_own(
+        self, page_request: PageRequest, query: Callable[..., StoreResult], *args: Any
+    ) -> Awaitable[StoreResult]:
+        """Read what belongs to the app in the path: the ids of its partner and the app precede the other arguments."""
+        return self.services.database.read(query, page_request.partner.id, page_request.app.id, *args)
 
     def fragment(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page fragment that has its own template file."""

@@ -168,8 +168,7 @@ async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter
         list_deliveries, before=_parse_cursor(query.before), at_most=query.at_most,
         scan_limit=query.scan_limit or MAX_SCANNED_CALLBACKS,
     )  # fmt: skip
-    scope = page_request.partner.id, page_request.app.id
-    page = await tools.services.database.read(read, *scope, filters.search)
+    page = await tools.read_own(page_request, read, filters.search)
     older = "" if page.next is None else _encode_cursor(page.next)
     return ListRows(await describe_deliveries(tools, page_request, page.rows), older, page.searched_to_ms)
 
@@ -205,7 +204,7 @@ async def _page_of_one(tools: PageTools, page_request: PageRequest, filters: Lis
     callback_id = filters.given["q"].lower()
     if not CALLBACK_ID.fullmatch(callback_id):
         return ""
-    row = await tools.services.database.read(find_delivery, page_request.partner.id, page_request.app.id, callback_id)
+    row = await tools.read_own(page_request, find_delivery, callback_id)
     return "" if row is None else f"{callbacks_path(page_request)}/deliveries/{callback_id}"
 
 
@@ -217,7 +216,7 @@ async def _outages(tools: PageTools, page_request: PageRequest) -> Sequence[Page
 
 
 async def _read_health(tools: PageTools, page_request: PageRequest) -> dict[int, SubscriptionHealth]:
-    return await tools.services.database.read(subscription_health_by_app, page_request.partner.id, page_request.app.id)
+    return await tools.read_own(page_request, subscription_health_by_app)
 
 
 def _failing(health: dict[int, SubscriptionHealth]) -> list[SubscriptionHealth]:
@@ -398,9 +397,7 @@ async def replay(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def _get_callback(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
-    row = await tools.services.database.read(
-        find_delivery, page_request.partner.id, page_request.app.id, str(page_request.path_params["callback_id"])
-    )
+    row = await tools.read_own(page_request, find_delivery, str(page_request.path_params["callback_id"]))
     if row is None:
         raise NotFound("This app has no such callback.")
     return row

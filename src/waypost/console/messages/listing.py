@@ -90,23 +90,21 @@ MESSAGE_FORM: Final = FilterForm(
 
 async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     page = SearchPage(parse_cursor(query.before), query.at_most, query.scan_limit or MAX_SCANNED_ROWS)
-    app_id = page_request.app.id
-    found = await tools.services.database.read(search_messages, page_request.partner.id, app_id, filters.search, page)
-    rows = await read_list_rows(tools, page_request, app_id, found.rows)
+    found = await tools.read_own(page_request, search_messages, filters.search, page)
+    rows = await read_list_rows(tools, page_request, page_request.app.id, found.rows)
     return ListRows(rows, encode_cursor(found.next), found.searched_to_ms)
 
 
 async def _find(
     tools: PageTools, page_request: PageRequest, ids: Sequence[str], *, show_text: bool = False
 ) -> Sequence[dict[str, Any]]:
-    app_id = page_request.app.id
-    rows = await tools.services.database.read(current_messages, page_request.partner.id, app_id, ids)
+    rows = await tools.read_own(page_request, current_messages, ids)
     newest = sorted(rows, key=lambda row: (row["accepted_on_ms"], row["id"]), reverse=True)
-    return await read_list_rows(tools, page_request, app_id, newest, show_text=show_text)
+    return await read_list_rows(tools, page_request, page_request.app.id, newest, show_text=show_text)
 
 
 async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
-    names = await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)
+    names = await tools.read_own(page_request, template_names)
     return {"options": {"template": list(names.items())}}
 
 
@@ -201,15 +199,13 @@ async def _read_received(
     tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery
 ) -> ListRows:
     page = SearchPage(parse_cursor(query.before), query.at_most, query.scan_limit or MAX_SCANNED_ROWS)
-    found = await tools.services.database.read(
-        search_inbound, page_request.partner.id, page_request.app.id, filters.search, page
-    )
+    found = await tools.read_own(page_request, search_inbound, filters.search, page)
     rows = await _view_rows(tools, page_request, found.rows)
     return ListRows(rows, encode_cursor(found.next), found.searched_to_ms)
 
 
 async def _find_received(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
-    rows = await tools.services.database.read(find_inbound_by_ids, page_request.partner.id, page_request.app.id, ids)
+    rows = await tools.read_own(page_request, find_inbound_by_ids, ids)
     newest = sorted(rows, key=lambda row: (row["received_on_ms"], row["operator_message_id"]), reverse=True)
     return await _view_rows(tools, page_request, newest)
 
@@ -269,9 +265,7 @@ RECEIVED: Final = ListPage(
 
 async def reveal_received(tools: PageTools, page_request: PageRequest) -> Response:
     """Return one message with its text; a reply to a one-time code stays hidden."""
-    message = await tools.services.database.read(
-        find_inbound_details, page_request.partner.id, page_request.app.id, await page_request.field("id")
-    )
+    message = await tools.read_own(page_request, find_inbound_details, await page_request.field("id"))
     if message is None:
         raise NotFound("Message not found.")
     rows = await _view_rows(tools, page_request, [message], show_text=True)

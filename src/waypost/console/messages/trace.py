@@ -190,9 +190,7 @@ async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folde
 
 async def _read_content(tools: PageTools, page_request: PageRequest) -> tuple[Any, bool]:
     """Return the stored message in the path, and whether it may hold a one-time code."""
-    stored = await tools.services.database.read(
-        app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
-    )
+    stored = await tools.read_own(page_request, app_message_content, page_request.path_params["message_id"])
     if stored is None:
         raise NotFound("Message not found.")
     return stored
@@ -206,15 +204,16 @@ async def _read_trace(
     Args:
         simulated: events that the simulator has returned before; None: it is called.
     """
-    read = tools.services.database.read
-    trace = await read(app_message_trace, page_request.partner.id, page_request.app.id, message_id)
+    trace = await tools.read_own(page_request, app_message_trace, message_id)
     if trace is None:
         raise NotFound("No message has this ID.")
     template_id = trace["template_id"]
-    names = await read(template_names_by_ids, page_request.partner.id, [template_id]) if template_id else {}
+    names: dict[str, str] = {}
+    if template_id:
+        names = await tools.services.database.read(template_names_by_ids, page_request.partner.id, [template_id])
     stored = None
     if trace["kind"] == SessionMedia.stored_as:  # its content has the kind of the medium
-        stored = await read(app_message_content, page_request.partner.id, page_request.app.id, trace["id"])
+        stored = await tools.read_own(page_request, app_message_content, trace["id"])
     trace["what"] = names.get(template_id) or kind_label(trace["kind"], stored[0].content if stored else b"")
     show_text = tools.services.show_text
     sight = TextVisibility(show_text, trace["holds_code"])
@@ -231,9 +230,7 @@ async def _read_trace(
 
 
 async def _page_values(tools: PageTools, page_request: PageRequest, trace: dict[str, Any]) -> dict[str, Any]:
-    subscriptions = await tools.services.database.read(
-        subscription_health_by_app, page_request.partner.id, page_request.app.id
-    )
+    subscriptions = await tools.read_own(page_request, subscription_health_by_app)
     return {
         "trace": trace,
         "problem": delivery_problem(trace),
