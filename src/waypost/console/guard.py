@@ -200,7 +200,6 @@ async def _check_origin(tools: PageTools, page_request: PageRequest) -> None:
 
 
 async def _error_response(tools: PageTools, page_request: PageRequest, error: Exception, row: PageRoute) -> Response:
-    """Return the error page, with links to what to do next, or JSON for a script, for an exception."""
     before = _referring_page(page_request)
     next_steps = [("Try again", own_address(page_request) if page_request.request.method == "GET" else before)]
     match error:

@@ -66,7 +66,7 @@ class PageContextReader:
         cached = self._cached
         if cached is None or asyncio.get_running_loop().time() - cached[0] > CONTEXT_CACHE_S:
             return await self.read()
-        return replace(cached[1], now_ms=self._clock.now_ms()) if self._control else cached[1]
+        return replace(cached[1], now_ms=self._clock.now_ms())
 
 
 SHELL_MACROS: Final = "shell.html"

@@ -151,7 +151,6 @@ async def _simulator_setup(tools: PageTools, values: Mapping[str, str]) -> dict[
 
 
 def _operator_setup(values: Mapping[str, str]) -> dict[str, Any]:
-    """Return the set-up of a partner at an operator account that exists."""
     account_id = values["business_account_id"]
     app = {
         "name": values["app_name"],

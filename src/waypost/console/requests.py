@@ -72,7 +72,6 @@ async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFil
 
 
 async def _page_of_one(_tools: PageTools, _page_request: PageRequest, filters: ListFilter, found: ListRows) -> str:
-    """Return the page of the request whose id is searched for."""
     is_one = filters.given["id"] and len(found.rows) == 1 and not filters.before
     return f"/requests/{found.rows[0]['id']}" if is_one else ""
 

@@ -200,7 +200,6 @@ async def _values(tools: PageTools, page_request: PageRequest, filters: ListFilt
 
 
 async def _page_of_one(tools: PageTools, page_request: PageRequest, filters: ListFilter, _found: ListRows) -> str:
-    """Return the page of the callback whose id is searched for."""
     callback_id = filters.given["q"].lower()
     if not CALLBACK_ID.fullmatch(callback_id):
         return ""

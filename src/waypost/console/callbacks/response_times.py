@@ -90,7 +90,6 @@ def _charts(card: dict[str, Any], slots: _TimeSlots) -> dict[str, Any]:
 
 
 def _share(attempts: int, delivered: int) -> str:
-    """Return how many attempts failed, for people."""
     if not attempts:
         return "no attempts"
     return f"{_percent((attempts - delivered) / attempts)} of {format_chart_number(attempts)}"
@@ -103,7 +102,6 @@ def _percent(share: float) -> str:
 
 
 def _verdict(report: dict[str, Any]) -> str:
-    """Return the statistics in two sentences."""
     half, most = (format_duration(max(report[name], 1)) for name in ("p50_ms", "p99_ms"))
     first = f"Half of the responses took {half} or less, 99 % took {most} or less."
     failed = 1 - report["by_status"].get("2xx", 0) / report["attempts"]

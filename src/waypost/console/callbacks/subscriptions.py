@@ -222,16 +222,17 @@ async def _read_cards(tools: PageTools, page_request: PageRequest) -> list[dict[
 def _summarize_attempts(attempts: Sequence[Any]) -> dict[str, Any]:
     """Return the chart of the newest response times, and what its label says."""
     times = sorted(attempt.duration_ms for attempt in attempts)
-    failed = sum(not is_delivered_status(attempt.status) for attempt in attempts)
+    tones = ["warn" if attempt.duration_ms >= _SLOW_MS else "accent" for attempt in attempts]
+    tones = [tone if is_delivered_status(one.status) else "bad" for one, tone in zip(attempts, tones, strict=True)]
     title = (
         f"Last {len(attempts)} attempts: median {format_duration(times[len(times) // 2])}, "
-        f"maximum {format_duration(times[-1])}, {failed} failed."
+        f"maximum {format_duration(times[-1])}, {tones.count('bad')} failed."
     )
     empty = _SPARKLINE_ATTEMPTS - len(attempts)  # the newest attempt is always at the right
     chart = sparkline(
         [*[None] * empty, *(attempt.duration_ms for attempt in attempts)],
         title=title,
-        tones=["quiet"] * empty + [_attempt_tone(attempt) for attempt in attempts],
+        tones=["quiet"] * empty + tones,
         logarithmic=True,
         most=_LATE_MS,
     )
@@ -244,13 +245,6 @@ def _summarize_attempts(attempts: Sequence[Any]) -> dict[str, Any]:
 def is_delivered_status(status: int | None) -> bool:
     """True if the status of a response means that the callback was delivered."""
     return status is not None and 200 <= status < 300
-
-
-def _attempt_tone(attempt: Any) -> str:
-    """Return the colour of an attempt: failed, slow, or fine."""
-    if not is_delivered_status(attempt.status):
-        return "bad"
-    return "warn" if attempt.duration_ms >= _SLOW_MS else "accent"
 
 
 def _render_card(

@@ -273,7 +273,6 @@ def _pending_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
 
 
 def _explain_error(detail: str) -> str:
-    """Return the error text of an attempt, with the meaning of its code."""
     match = _CODE.match(detail)
     failure = FAILURES.get(int(match[1])) if match else None
     if match is None or failure is None:

@@ -178,7 +178,6 @@ REVOKE_CLIENT_SECRET: Final = ActionRow(
 
 
 def _secret_status(expires_on_ms: int | None, now_ms: int) -> str:
-    """Return the state of a secret, as its badge shows it."""
     if expires_on_ms is None:
         return "does not expire"
     if expires_on_ms <= now_ms:

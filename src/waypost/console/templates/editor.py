@@ -232,7 +232,6 @@ async def update_view(
 
 
 async def _check_rules(tools: PageTools, page_request: PageRequest, editing: EditorView) -> None:
-    """Check the rules through the API."""
     editing.is_checked = True
     fields = encode_content(editing.content)
     if editing.template is not None:
@@ -252,7 +251,6 @@ async def _check_rules(tools: PageTools, page_request: PageRequest, editing: Edi
 
 
 def _label_finding(finding: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a finding of the API in the words of the editor's labels."""
     field, rule = finding["field"], finding["rule"]
     return {
         **finding,
@@ -417,7 +415,6 @@ async def _submit(tools: PageTools, page_request: PageRequest, editing: EditorVi
 
 
 def _set_sample(content: EditorContent, name: str, handle: str) -> None:
-    """Set the sample that a file input names: `file`, or `card-2-file`."""
     if name == "file":
         content.texts["exampleMedia"] = handle
     elif name.startswith("card-") and name.endswith("-file"):

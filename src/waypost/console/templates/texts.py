@@ -144,7 +144,6 @@ def compare_texts(before: str, after: str) -> list[TextChange]:
 
 
 def _texts(draft: TemplateDraft) -> Iterator[tuple[str, str]]:
-    """Yield the label and the text of each field."""
     for field in TEMPLATE_FIELDS:
         if field.format not in _PARTS and field.name not in _UNCOMPARED:
             yield FIELD_NAMES[field.name], _format_value(getattr(draft, field.attribute))
@@ -180,7 +179,6 @@ def _format_value(value: object) -> str:
 
 
 def _read_names(text: str) -> dict[str, str]:
-    """Return names by code."""
     return dict(pair.split(" ", 1) for pair in text.split("; "))
 
 
