@@ -353,6 +353,38 @@ async def test_rules_are_shown_changed_and_validated(console: ConsoleClient) -> 
     assert "Templates per account" in rejected_page
 
 
+@pytest.mark.parametrize(
+    ("path", "fields", "field_id", "error"),
+    [
+        ("/simulator/rules", {"templates_at_most": "0"}, "r-templates_at_most", "at least 1. Accepted: 1 to 6000."),
+        ("/simulator/rules", {"read_after_ms": "soon"}, "r-read_after_ms", "Must be a whole number"),
+        ("/simulator/fleets", {"name": "A b", "first": "15551000000", "count": "5"}, "f-name", "1 to 64 of a-z"),
+        (
+            "/simulator/fleets",
+            {
+                "name": "crowd", "first": "15551000000", "count": "5", "script": "own",
+                "step-0-on": "button", "step-0-do": "tap", "step-0-tap-index": "-4",
+            },
+            "step-0-tap-index",
+            "“Button index” is not valid.",
+        ),
+    ],
+)  # fmt: skip
+async def test_error_of_the_control_api_is_shown_at_its_field(
+    console: ConsoleClient, path: str, fields: dict[str, str], field_id: str, error: str
+) -> None:
+    form = parse_form(await console.get(path)) if path == "/simulator/rules" else {}
+    body = {"csrf": await console.csrf(), **form, **fields}
+
+    async with console.http.post(console.base_url + path, data=body) as response:
+        page = await response.text()
+
+    assert response.status == 400
+    assert re.search(rf'id="{field_id}" [^>]*aria-invalid="true"', page)
+    hint = page[page.index(f'id="{field_id}-hint"') :]
+    assert error in hint[: hint.index("</p>")]
+
+
 async def test_no_page_scrolls_horizontally_on_a_narrow_screen(tabs: Tabs, console: ConsoleClient) -> None:
     await set_manual_review(console)
     await create_template(console, "order_update")
