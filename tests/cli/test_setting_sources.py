@@ -149,6 +149,13 @@ def test_option_of_the_command_line_is_before_everything(folder: Path, monkeypat
     assert read_settings(Path("other.toml")).sources.keys() == {"port"}
 
 
+def test_option_may_have_the_type_of_its_setting(folder: Path) -> None:
+    settings = read_settings(data=folder, port=5, rates=False, stages=("api",), drain_s=2).settings
+
+    assert (settings.data, settings.port, settings.rates) == (folder, 5, False)
+    assert (settings.stages, settings.drain_s) == (("api",), 2.0)
+
+
 @pytest.mark.parametrize("case", ERRORS)
 def test_name_or_value_that_cannot_be_used_is_an_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch, case: str
