@@ -53,12 +53,6 @@ ReadinessCheck = Callable[[CheckedServices], str | Awaitable[str]]
 """Returns an empty text when it passes."""
 
 
-def _is_not_damaged(services: CheckedServices) -> str:
-    """Return what a damaged store has returned; damage stays until a restart on a restored store."""
-    damage = services.database.damage
-    return f"the store is damaged: {damage}" if damage else ""
-
-
 async def _can_read_store(services: CheckedServices) -> str:
     return await _check_store(services.database.read(stored_revision), "read", _schema_problem)
 
@@ -108,7 +102,10 @@ READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source:
         lambda services: "the service is held: it sends nothing and accepts nothing" if services.held else "",
         "The process was not started with `--hold`.",
     ),
-    "store_damage": (_is_not_damaged, "Nothing that this process has read in the store was damaged."),
+    "store_damage": (  # damage stays until a restart on a restored store
+        lambda services: f"the store is damaged: {services.database.damage}" if services.database.damage else "",
+        "Nothing that this process has read in the store was damaged.",
+    ),
     "store_reads": (
         _can_read_store,
         "The store responds to a read within 2 s, and its schema is not older than this version's.",

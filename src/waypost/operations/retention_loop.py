@@ -81,7 +81,8 @@ class RetentionLoop:
         """Delete everything whose retention is over."""
         has_ranges = self._database.engine == "postgresql"
         if has_ranges:
-            await self._add_partitions()
+            for partition in await self._database.read(missing_partitions, self._clock.now_ms()):
+                await self._run_transaction(attach_partition, partition)
         for rule in RETENTION_RULES:
             if not rule.is_due(self._keep):
                 continue
@@ -113,10 +114,6 @@ class RetentionLoop:
                 is_more = await self._run_transaction(run_partner_batch, rule, scan)
                 self.transactions[f"partner {rule.name}"] += 1
                 scan = replace(scan, is_first=False)
-
-    async def _add_partitions(self) -> None:
-        for partition in await self._database.read(missing_partitions, self._clock.now_ms()):
-            await self._run_transaction(attach_partition, partition)
 
     async def _drop_partitions(self, rule: RetentionRule, before_ms: int) -> int:
         """Drop the partitions that are past; return the time up to which the rest is deleted row by row."""

@@ -52,8 +52,9 @@ def read_subscription(form: Form, current: Subscription | None = None) -> Subscr
     Raises:
         ApiError: a field is missing or invalid.
     """
-    modes = _read_modes(form) or (None if current is None else current.modes)
-    if modes is None:
+    # They are sent as a comma-separated text, as a mask, as repeated fields, or as `modes[]` and `modes[0]`.
+    modes = read_modes(form.all_values(*_MODES)) or (() if current is None else current.modes)
+    if not modes and current is None:
         raise missing_parameter("modes", f"some of {','.join(MODES)}")
     if current is None:
         tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
@@ -139,14 +140,6 @@ def subscription_object(subscription: Subscription) -> SubscriptionObject:
         url=subscription.url,
         version=3 if subscription.version == 3 else 2,
     )
-
-
-def _read_modes(form: Form) -> tuple[str, ...] | None:
-    """Return the modes in the order of the table; None where there are none.
-
-    They are sent as a comma-separated text, as a mask, as repeated fields, or as `modes[]` and `modes[0]`.
-    """
-    return read_modes(form.all_values(*_MODES)) or None
 
 
 def _check_mode_all(modes: tuple[str, ...], version: int) -> None:
