@@ -35,7 +35,7 @@ NOT_LOADED: Final = {  # each module with its submodules, and when it is loaded.
     "waypost.simulator":      ("`dev` and `simulator` start it",                 ("help", "serve")),
     "waypost.assembly":       ("a command starts a service or opens its store",  ("help",)),
     "waypost.config":         ("a command reads a setting",                      ("help",)),
-    "pydantic":               ("`waypost mcp` starts",                           ("help", "dev", "serve")),
+    "pydantic":               ("a command has parameters",                       ("help",)),
     "sqlalchemy":             ("a command opens the store",                      ("help",)),
     "uvicorn":                ("a command serves",                               ("help",)),
     "starlette":              ("a command serves",                               ("help",)),
