@@ -1,8 +1,9 @@
 """Statements of the queues. They run inside the caller's transaction.
 
-A callback that has not ended is its own job in the queue `callbacks`. Its position, due time and attempt count are columns of its row, so that rendering it enqueues it and
-recording its outcome completes it (decision 0089). Replays are rows of `queue_jobs`, like the jobs of
-every other queue. The columns of `open_callbacks` have the names of those of `queue_jobs`.
+A callback that has not ended is its own job in the queue `callbacks`. Its position, due time and attempt count are
+columns of its row, so that rendering it enqueues it and recording its outcome completes it (decision 0089). Replays
+are rows of `queue_jobs`, like the jobs of every other queue. The columns of `open_callbacks` have the names of those
+of `queue_jobs`.
 """
 
 from collections import Counter

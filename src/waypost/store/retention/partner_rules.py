@@ -286,7 +286,7 @@ PARTNER_RULES: Final = (  # Source: decision 0051. In this order
 
 
 class OwnPeriods(NamedTuple):
-    """The retention periods that a partner has of its own, in days, by the names of the settings; None: the service's."""
+    """The retention periods of a partner of its own, in days, by the names of the settings; None: the service's."""
 
     keep_bodies_days: int | None = None
     keep_messages_days: int | None = None
