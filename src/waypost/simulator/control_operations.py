@@ -1,7 +1,8 @@
 """Declarations of the control API's calls: one for each function, beside it, and how its parameters are read.
 
 `state` and `request` are passed on, `body` and `query` are read as the struct of their annotation, an annotation with a
-`ParameterReader` says itself how it is read, and every other parameter is the part of the path with its name. They are
+`ParameterReader` says itself how it is read, parameters after `*` are the members of the body, or of the query of a GET,
+and every other parameter is the part of the path with its name. They are
 read in order, and the error response names the first invalid one. A field's type is its only declaration: the check,
 the member `accepted` of an error and the reference page are derived from it. `field_types.accepts` adds a text where
 a type does not give one.
@@ -10,13 +11,14 @@ a type does not give one.
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from inspect import signature
+from functools import wraps
+from inspect import Parameter, signature, unwrap
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import NODEFAULT, UNSET, Struct
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -121,6 +123,7 @@ class ControlCall(NamedTuple):
     function: Endpoint
 
 
+_REQUESTS: Final[dict[Endpoint, type[Struct]]] = {}
 _RESPONSES: Final[dict[Endpoint, type[Struct]]] = {}
 
 
@@ -135,6 +138,14 @@ class ControlOperations:
 
         def declare(function: Function) -> Function:
             self.rows.append(ControlCall(method, path, function))
+            members = [
+                (name, member.annotation, NODEFAULT if member.default is Parameter.empty else member.default)
+                for name, member in signature(function).parameters.items()
+                if member.kind is Parameter.KEYWORD_ONLY
+            ]
+            if members:
+                base = ControlQuery if method == "GET" else ControlBody
+                _REQUESTS[function] = msgspec.defstruct("Request", members, bases=(base,), kw_only=True)
             if response:
                 _RESPONSES[function] = msgspec.defstruct("Response", list(response.items()), forbid_unknown_fields=True)
             return function
@@ -173,13 +184,14 @@ def path_object(
 
 def declared_struct(function: Endpoint) -> type[Struct] | None:
     """Return the struct of a function's body or query; None if it has neither."""
-    return next((type_ for name, type_ in _parameters(function) if name in _DECLARED), None)
+    own = _REQUESTS.get(function)
+    return own or next((type_ for name, type_ in _parameters(function) if name in _DECLARED), None)
 
 
 def response_struct(function: Endpoint) -> type[Struct] | None:
     """Return the struct of a function's response; None if it declares none."""
     type_ = signature(function).return_annotation
-    return type_ if msgspec.inspect.is_struct_type(type_) else _RESPONSES.get(function)
+    return type_ if msgspec.inspect.is_struct_type(type_) else _RESPONSES.get(unwrap(function))
 
 
 async def call_function(function: Endpoint, values: Sequence[Any]) -> Any:
@@ -189,14 +201,17 @@ async def call_function(function: Endpoint, values: Sequence[Any]) -> Any:
 
 def bind_endpoint(method: str, function: Endpoint) -> Callable[[Any, Request], Awaitable[Response]]:
     """Return an endpoint that reads a request's parameters and calls the function; an undeclared body must be empty."""
-    parameters = _parameters(function)
+    parameters, called = _parameters(function), function
+    if members := _REQUESTS.get(function):
+        parameters.append(("query" if method == "GET" else "body", members))
+        called = _spread_members(function)
     takes_body = declared_struct(function) or ("request", Request) in parameters
     checked = parameters if takes_body or method not in ("POST", "PUT") else [*parameters, ("body", ControlBody)]
 
     async def call(state: object, request: Request) -> Response:
         try:
             values = [await _read_parameter(state, request, name, type_) for name, type_ in checked]
-            result = await call_function(function, values[: len(parameters)])
+            result = await call_function(called, values[: len(parameters)])
         except ControlApiError as error:
             release_frames(error)
             mark_rejected(request.scope)
@@ -206,6 +221,16 @@ def bind_endpoint(method: str, function: Endpoint) -> Callable[[Any, Request], A
     return call
 
 
+def _spread_members(function: Endpoint) -> Endpoint:
+    """Return a function that calls another with the members of its last value by their names."""
+
+    @wraps(function)
+    async def called(*values: Any) -> Any:
+        return await function(*values[:-1], **asdict(values[-1]))
+
+    return called
+
+
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a JSON response."""
     return Response(encode_json(content), status, headers, media_type="application/json")
@@ -213,7 +238,8 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
 
 def _parameters(function: Endpoint) -> list[tuple[str, Any]]:
     """Return names and types; of `Annotated` the second argument: a reader, or a struct created at run time."""
-    types = [(parameter.name, parameter.annotation) for parameter in signature(function).parameters.values()]
+    parameters = signature(function).parameters.values()
+    types = [(each.name, each.annotation) for each in parameters if each.kind is not Parameter.KEYWORD_ONLY]
     return [(name, get_args(type_)[1] if get_origin(type_) is Annotated else type_) for name, type_ in types]
 
 

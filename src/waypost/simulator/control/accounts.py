@@ -23,36 +23,10 @@ _ADDRESS = "an http or https URL, or an empty text: no webhooks"
 PathAccount = Annotated[Account, path_object("waba_id", lambda state: state.accounts.by_id, "is no account")]
 PathApp = Annotated[GraphApp, path_object("app_id", lambda state: state.accounts.apps, "is no app")]
 
+KnownToken = Annotated[Name, accepts("one that GET /control/tokens shows")]
+"""A token, in the body because URLs are logged."""
+
 operation = ControlOperations()
-
-
-class AccountBody(ControlBody, frozen=True):
-    """A business account with its app."""
-
-    name: Name
-    token: Name
-    app_id: Id
-    app_secret: Name
-    namespace: str = ""
-    manual_reviews: bool = False
-
-
-class DirectSendBody(ControlBody, frozen=True):
-    """An account's access to Direct Send."""
-
-    access: Annotated[str, accepts(", ".join(DIRECT_SEND_ACCESS), f"^({'|'.join(DIRECT_SEND_ACCESS)})$")]
-
-
-class MarketingStatusBody(ControlBody, frozen=True):
-    """The response of an account's owner to the terms for marketing messages."""
-
-    status: Literal["INELIGIBLE", "ELIGIBLE", "ONBOARDED"]
-
-
-class AppBody(ControlBody, frozen=True):
-    """An app."""
-
-    app_secret: Name
 
 
 class WebhookBody(ControlBody, frozen=True):
@@ -71,12 +45,6 @@ class TokenBody(ControlBody, frozen=True):
     expires_in_ms: Annotated[int, Meta(ge=0, le=10 * 366 * 24 * 3600 * 1000)] | None = None
     permissions: tuple[Literal["whatsapp_business_management", "whatsapp_business_messaging"], ...] = PERMISSIONS
     app_id: Annotated[Id | None, accepts("the app's id, or null: that of the first account")] = None
-
-
-class TokenReferenceBody(ControlBody, frozen=True):
-    """A token, in the body because URLs are logged."""
-
-    token: Annotated[Name, accepts("one that GET /control/tokens shows")]
 
 
 class AppView(Struct):
@@ -101,31 +69,48 @@ class TokenView(Struct):
 
 
 @operation("PUT", "/control/accounts/{waba_id}")
-async def put_account(state: SimulatorServices, waba_id: str, body: AccountBody) -> dict[str, Any]:
+async def put_account(
+    state: SimulatorServices,
+    waba_id: str,
+    *,
+    name: Name,
+    token: Name,
+    app_id: Id,
+    app_secret: Name,
+    namespace: str = "",
+    manual_reviews: bool = False,
+) -> dict[str, Any]:
     """Create or update a business account and its app; webhooks continue.
 
     With `manual_reviews` its templates wait for the control API's decisions.
     """
     previous = state.accounts.by_id.get(waba_id)
-    app = state.accounts.apps.get(body.app_id) or GraphApp(body.app_id, body.app_secret)
-    await save_app(state, replace(app, app_secret=body.app_secret))
-    namespace = body.namespace or (previous.namespace if previous else "") or state.ids.new().replace("-", "_")
-    account = Account(waba_id, body.name, namespace, body.token, body.app_id, body.manual_reviews)
+    app = state.accounts.apps.get(app_id) or GraphApp(app_id, app_secret)
+    await save_app(state, replace(app, app_secret=app_secret))
+    namespace = namespace or (previous.namespace if previous else "") or state.ids.new().replace("-", "_")
+    account = Account(waba_id, name, namespace, token, app_id, manual_reviews)
     await save_account(state, account)
     state.webhooks.start_loops(waba_id)
     return account_view(state, account, 0)
 
 
 @operation("PUT", "/control/accounts/{waba_id}/direct-send", waba_id=str, access=str)
-async def put_direct_send(state: SimulatorServices, waba_id: str, body: DirectSendBody) -> dict[str, Any]:
+async def put_direct_send(
+    state: SimulatorServices,
+    waba_id: str,
+    *,
+    access: Annotated[str, accepts(", ".join(DIRECT_SEND_ACCESS), f"^({'|'.join(DIRECT_SEND_ACCESS)})$")],
+) -> dict[str, Any]:
     """Allow or deny an account Direct Send, with the operator's error for each denial; without a webhook."""
-    return await _save_record(state, waba_id, DIRECT_SEND, {"access": body.access})
+    return await _save_record(state, waba_id, DIRECT_SEND, {"access": access})
 
 
 @operation("PUT", "/control/accounts/{waba_id}/marketing-messages", waba_id=str, status=str)
-async def put_marketing_status(state: SimulatorServices, waba_id: str, body: MarketingStatusBody) -> dict[str, Any]:
+async def put_marketing_status(
+    state: SimulatorServices, waba_id: str, *, status: Literal["INELIGIBLE", "ELIGIBLE", "ONBOARDED"]
+) -> dict[str, Any]:
     """Accept the terms for marketing messages as the owner of an account, or take them back; without a webhook."""
-    return await _save_record(state, waba_id, MARKETING, {"status": body.status})
+    return await _save_record(state, waba_id, MARKETING, {"status": status})
 
 
 async def _save_record(state: SimulatorServices, waba_id: str, kind: str, record: dict[str, str]) -> dict[str, Any]:
@@ -135,9 +120,9 @@ async def _save_record(state: SimulatorServices, waba_id: str, kind: str, record
 
 
 @operation("PUT", "/control/apps/{app_id}")
-async def put_app(state: SimulatorServices, app_id: str, body: AppBody) -> AppView:
+async def put_app(state: SimulatorServices, app_id: str, *, app_secret: Name) -> AppView:
     """Create an app without subscriptions, or set its secret."""
-    app = replace(state.accounts.apps.get(app_id) or GraphApp(app_id, ""), app_secret=body.app_secret)
+    app = replace(state.accounts.apps.get(app_id) or GraphApp(app_id, ""), app_secret=app_secret)
     await save_app(state, app)
     return AppView(app_id, app.callback_uri)
 
@@ -227,19 +212,19 @@ async def make_token(state: SimulatorServices, body: TokenBody) -> TokenView:
 
 
 @operation("POST", "/control/tokens/expire")
-async def expire_token(state: SimulatorServices, body: TokenReferenceBody) -> TokenView:
+async def expire_token(state: SimulatorServices, *, token: KnownToken) -> TokenView:
     """Expire a token now."""
-    return _token_view(state, await state.tokens.expire(_token_of(state, body)))
+    return _token_view(state, await state.tokens.expire(_token_of(state, token)))
 
 
 @operation("POST", "/control/tokens/revoke")
-async def revoke_token(state: SimulatorServices, body: TokenReferenceBody) -> TokenView:
+async def revoke_token(state: SimulatorServices, *, token: KnownToken) -> TokenView:
     """Revoke a token."""
-    return _token_view(state, await state.tokens.revoke(_token_of(state, body)))
+    return _token_view(state, await state.tokens.revoke(_token_of(state, token)))
 
 
-def _token_of(state: SimulatorServices, body: TokenReferenceBody) -> Token:
-    token = state.tokens.find(body.token)
+def _token_of(state: SimulatorServices, text: str) -> Token:
+    token = state.tokens.find(text)
     if token is None:
         raise ControlApiError("token", "is unknown", "one from GET /control/tokens", status=404)
     return token

@@ -21,7 +21,7 @@ from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enable
 from waypost.simulator.control.phone_actions import business_number, check_reachable
 from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations, path_object
+from waypost.simulator.control_operations import ControlOperations, path_object
 from waypost.simulator.field_types import BusinessNumber
 from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
@@ -35,13 +35,6 @@ PathCall = Annotated[
 ]
 
 operation = ControlOperations()
-
-
-class CallBody(ControlBody, frozen=True, kw_only=True):
-    """A call from a phone to a business number; its SDP is passed on unchanged."""
-
-    to: BusinessNumber
-    sdp: Annotated[str, Meta(min_length=1, max_length=65536)] = _SDP
 
 
 class PhoneCall(Struct):
@@ -64,12 +57,18 @@ async def list_calls(state: SimulatorServices, phone: PathPhone) -> dict[str, An
 
 
 @operation("POST", "/control/phones/{phone}/calls")
-async def start_call(state: SimulatorServices, phone: PathPhone, body: CallBody) -> PhoneCall:
+async def start_call(
+    state: SimulatorServices,
+    phone: PathPhone,
+    *,
+    to: BusinessNumber,
+    sdp: Annotated[str, Meta(min_length=1, max_length=65536)] = _SDP,
+) -> PhoneCall:
     """Call a business number, whose settings must enable calling; the business receives a webhook.
 
     After 60 s without being accepted the call ends by itself.
     """
-    number = business_number(state, body.to)
+    number = business_number(state, to)
     check_reachable(state, phone, number)
     settings = state.records.get(number.phone_number_id, SETTINGS)
     if not is_calling_enabled(settings) or is_sip_enabled(settings):
@@ -79,7 +78,7 @@ async def start_call(state: SimulatorServices, phone: PathPhone, body: CallBody)
         raise ControlApiError("to", "has blocked the phone", "a business that has not", status=409)
     state.phones.find_or_create(phone)
     now_ms = state.clock.now_ms()
-    call = SimulatedCall(make_call_id(state.ids, phone), phone, number.phone_number_id, now_ms, body.sdp)
+    call = SimulatedCall(make_call_id(state.ids, phone), phone, number.phone_number_id, now_ms, sdp)
 
     def write(transaction: Transaction) -> None:
         earlier = transaction.find(CALLS, phone, number.phone_number_id)

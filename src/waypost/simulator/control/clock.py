@@ -44,12 +44,6 @@ class AdvanceBody(ControlBody, frozen=True):
     within_ms: Annotated[int, accepts("1 to 60000 of real time", ge=1, le=60_000)] = 20_000
 
 
-class RunBody(ControlBody, frozen=True):
-    """The speed of the clock: virtual time per real time."""
-
-    factor: Annotated[float, Meta(gt=0, le=MAX_CLOCK_FACTOR, description="Speed, as a multiple of real time.")] = 1.0
-
-
 class ClockState(Struct):
     """The clock's time and speed."""
 
@@ -129,7 +123,11 @@ async def freeze_clock(travel: MovableClock) -> ClockState:
 
 
 @operation("POST", "/control/clock/run")
-async def run_clock(travel: MovableClock, body: RunBody) -> ClockState:
+async def run_clock(
+    travel: MovableClock,
+    *,
+    factor: Annotated[float, Meta(gt=0, le=MAX_CLOCK_FACTOR, description="Speed, as a multiple of real time.")] = 1.0,
+) -> ClockState:
     """Run the clock at a given speed."""
-    await travel.run(factor=body.factor)
+    await travel.run(factor=factor)
     return await show_clock(travel)

@@ -83,7 +83,7 @@ async def arm(state: SimulatorServices, request: Request) -> dict[str, Any]:
         if_missing = cast("dict[str, object]", body).pop("if_missing", False)
     if not isinstance(if_missing, bool):
         raise ControlApiError("if_missing", f"cannot be {str(if_missing)[:40]!r}", "true or false")
-    definitions = read_faults(body)
+    definitions = read_faults(cast(object, body))
     if not if_missing:
         return {"faults": [fault_view(state, fault) for fault in await arm_faults(state, definitions)]}
     armed, existing = await arm_missing_faults(state, definitions)

@@ -9,7 +9,7 @@ from waypost.base.json_values import text_or_none
 from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
 from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations, ControlQuery, path_object
+from waypost.simulator.control_operations import ControlOperations, path_object
 from waypost.simulator.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
@@ -40,20 +40,6 @@ PathGroup = Annotated[
 ]
 
 operation = ControlOperations()
-
-
-class GroupQuery(ControlQuery, frozen=True):
-    """Filter of a group's messages."""
-
-    after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None
-    limit: Annotated[int, Meta(ge=0, le=1000)] = 100
-    wait_ms: WaitMs = 0
-
-
-class JoinBody(ControlBody, frozen=True):
-    """The invite link of a group."""
-
-    invite_link: Name
 
 
 class GroupView(Struct):
@@ -90,10 +76,10 @@ async def list_phone_groups(state: SimulatorServices, phone: PathPhone) -> dict[
 
 
 @operation("POST", "/control/phones/{phone}/groups")
-async def join_group(state: SimulatorServices, phone: PathPhone, body: JoinBody) -> GroupView:
+async def join_group(state: SimulatorServices, phone: PathPhone, *, invite_link: Name) -> GroupView:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
     state.phones.find_or_create(phone)
-    code, now_ms = body.invite_link.removeprefix(INVITE_LINK_PREFIX), state.clock.now_ms()
+    code, now_ms = invite_link.removeprefix(INVITE_LINK_PREFIX), state.clock.now_ms()
 
     def write(transaction: Transaction) -> SimulatedGroup:
         group = next((each for each in transaction.values(GROUPS).values() if each.invite_code == code), None)
@@ -139,7 +125,13 @@ async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGro
 
 @operation("GET", "/control/phones/{phone}/groups/{group_id}")
 async def show_phone_group(
-    state: SimulatorServices, phone: PathPhone, group: PathGroup, query: GroupQuery
+    state: SimulatorServices,
+    phone: PathPhone,
+    group: PathGroup,
+    *,
+    after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None,
+    limit: Annotated[int, Meta(ge=0, le=1000)] = 100,
+    wait_ms: WaitMs = 0,
 ) -> GroupChat:
     """Return a group and its messages as a phone shows them, newest last: those since it joined.
 
@@ -147,12 +139,10 @@ async def show_phone_group(
     for an unread or a new one.
     """
     participant = check_participant(phone, group)
-    if query.wait_ms:
-        shown = await wait_for_group_messages(
-            state, group, participant, wait_ms=query.wait_ms, after=query.after, limit=query.limit
-        )
+    if wait_ms:
+        shown = await wait_for_group_messages(state, group, participant, wait_ms=wait_ms, after=after, limit=limit)
     else:
-        shown = await list_group_messages(state, group, participant, after=query.after or 0, limit=query.limit)
+        shown = await list_group_messages(state, group, participant, after=after or 0, limit=limit)
     return GroupChat(**asdict(_group_view(group)), messages=shown)
 
 

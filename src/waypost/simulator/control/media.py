@@ -50,12 +50,6 @@ class MediaBody(FileBody, frozen=True, kw_only=True):
     content: bytes
 
 
-class HandleBody(ControlBody, frozen=True):
-    """The handle of a complete resumable upload."""
-
-    handle: Text
-
-
 @operation("GET", "/control/media")
 async def list_media(state: SimulatorServices) -> dict[str, Any]:
     """Return every media file, oldest first, including expired ones."""
@@ -129,9 +123,9 @@ async def list_handles(state: SimulatorServices) -> dict[str, Any]:
 
 
 @operation("POST", "/control/handles/expire")
-async def expire_handle(state: SimulatorServices, body: HandleBody) -> dict[str, Any]:
+async def expire_handle(state: SimulatorServices, *, handle: Text) -> dict[str, Any]:
     """Expire an upload handle now."""
-    upload = find_by_handle(state, body.handle)
+    upload = find_by_handle(state, handle)
     if upload is None:
         raise ControlApiError(
             "handle", "is not known, or has expired", "a handle, whole, as an upload returned it", status=404

@@ -33,16 +33,6 @@ PathFlow = Annotated[Flow, path_object("flow_id", lambda state: state.values(FLO
 operation = ControlOperations()
 
 
-class NumberBody(ControlBody, frozen=True):
-    """A business phone number."""
-
-    waba_id: Id
-    phone_number: Digits
-    name: Name
-    throughput: Throughput = 80
-    is_on_business_app: bool = False
-
-
 class NumberStatusBody(ControlBody, frozen=True):
     """A number's quality, limit and statuses; absent members stay unchanged."""
 
@@ -61,25 +51,6 @@ class NamesBody(ControlBody, frozen=True):
     username: Literal["approved", "reserved"] | UnsetType = UNSET
 
 
-class SendingRestrictionBody(ControlBody, frozen=True):
-    """A restriction that keeps a number from sending."""
-
-    name: Annotated[str | None, accepts(f"null or one of {', '.join(SENDING_RESTRICTIONS)}")]
-    for_ms: HoldMs = None
-
-
-class RecipientsBody(ControlBody, frozen=True):
-    """The phones that a test number may message; null: all phones."""
-
-    phones: Annotated[list[Digits], Meta(max_length=MAX_ALLOWED_PHONES)] | None
-
-
-class UpgradeBody(ControlBody, frozen=True):
-    """A new throughput, in messages a second."""
-
-    throughput: Throughput = 1000
-
-
 class IdentityBody(ControlBody, frozen=True):
     """The hash of a user's identity key; null: any hash is accepted."""
 
@@ -93,15 +64,24 @@ class FlowStatusBody(ControlBody, frozen=True):
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}")
-async def put_number(state: SimulatorServices, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
+async def put_number(
+    state: SimulatorServices,
+    phone_number_id: str,
+    *,
+    waba_id: Id,
+    phone_number: Digits,
+    name: Name,
+    throughput: Throughput = 80,
+    is_on_business_app: bool = False,
+) -> dict[str, Any]:
     """Create or update a business number."""
-    digits = body.phone_number.lstrip("+")
-    find(state.accounts.by_id, body.waba_id, field="waba_id", rule="is no account")
+    digits = phone_number.lstrip("+")
+    find(state.accounts.by_id, waba_id, field="waba_id", rule="is no account")
     holder = state.accounts.numbers_by_digits.get(digits)
     if holder is not None and holder.phone_number_id != phone_number_id:
         rule = f"belongs to {holder.phone_number_id}"
         raise ControlApiError("phone_number", rule, "a number that is not in use", status=409)
-    number = Number(phone_number_id, body.waba_id, digits, body.name, body.throughput, body.is_on_business_app)
+    number = Number(phone_number_id, waba_id, digits, name, throughput, is_on_business_app)
     await save_number(state, number)
     return number_view(state, number)
 
@@ -171,27 +151,38 @@ async def decide_names(state: SimulatorServices, body: NamesBody, number: PathNu
 
 @operation("PUT", "/control/numbers/{phone_number_id}/sending-restriction")
 async def put_sending_restriction(
-    state: SimulatorServices, number: PathNumber, body: SendingRestrictionBody
+    state: SimulatorServices,
+    number: PathNumber,
+    *,
+    name: Annotated[str | None, accepts(f"null or one of {', '.join(SENDING_RESTRICTIONS)}")],
+    for_ms: HoldMs = None,
 ) -> dict[str, Any]:
     """Set or remove a number's sending restriction, for a time or until changed, without a webhook."""
-    if body.name is not None and body.name not in SENDING_RESTRICTIONS:
+    if name is not None and name not in SENDING_RESTRICTIONS:
         raise ControlApiError("name", "is not a sending restriction", f"null, {', '.join(SENDING_RESTRICTIONS)}")
-    until_ms = None if body.for_ms is None else state.clock.now_ms() + body.for_ms
-    record = {} if body.name is None else {"name": body.name, "until_ms": until_ms}
+    until_ms = None if for_ms is None else state.clock.now_ms() + for_ms
+    record = {} if name is None else {"name": name, "until_ms": until_ms}
     await state.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
-    return {"phone_number_id": number.phone_number_id, "name": body.name, "until_ms": until_ms}
+    return {"phone_number_id": number.phone_number_id, "name": name, "until_ms": until_ms}
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/recipients", phone_number_id=str, phones=list[str] | None)
-async def put_recipients(state: SimulatorServices, number: PathNumber, body: RecipientsBody) -> dict[str, Any]:
+async def put_recipients(
+    state: SimulatorServices,
+    number: PathNumber,
+    *,
+    phones: Annotated[list[Digits], Meta(max_length=MAX_ALLOWED_PHONES)] | None,
+) -> dict[str, Any]:
     """Make a number a test number that may message only these phones, or an ordinary one."""
-    phones = None if body.phones is None else [phone.lstrip("+") for phone in body.phones]
+    phones = None if phones is None else [phone.lstrip("+") for phone in phones]
     await state.records.save(number.phone_number_id, ALLOWED, {"phones": phones})
     return {"phone_number_id": number.phone_number_id, "phones": phones}
 
 
 @operation("POST", "/control/numbers/{phone_number_id}/upgrade")
-async def upgrade_number(state: SimulatorServices, number: PathNumber, body: UpgradeBody) -> dict[str, Any]:
+async def upgrade_number(
+    state: SimulatorServices, number: PathNumber, *, throughput: Throughput = 1000
+) -> dict[str, Any]:
     """Set a number's throughput: a minute of maintenance, then a webhook.
 
     Source: facts 8, "Throughput per business number".
@@ -207,11 +198,11 @@ async def upgrade_number(state: SimulatorServices, number: PathNumber, body: Upg
     def write(transaction: Transaction) -> None:
         restriction = {"name": "MAINTENANCE", "until_ms": done_ms}
         transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, restriction)
-        transaction.save(NUMBERS, replace(number, throughput=body.throughput), number.phone_number_id)
+        transaction.save(NUMBERS, replace(number, throughput=throughput), number.phone_number_id)
         transaction.send(update)
 
     await state.transact(write)
-    return {"phone_number_id": number.phone_number_id, "throughput": body.throughput, "maintenance_until_ms": done_ms}
+    return {"phone_number_id": number.phone_number_id, "throughput": throughput, "maintenance_until_ms": done_ms}
 
 
 @operation("GET", "/control/numbers/{phone_number_id}/registration")

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from waypost.simulator.control.accounts import PathAccount
-from waypost.simulator.control_operations import ControlBody, ControlOperations, find
+from waypost.simulator.control_operations import ControlOperations, find
 from waypost.simulator.field_types import accepts
 from waypost.simulator.payments.model import ACTIVE, CONFIGURATION_STATUSES, CONFIGURATIONS, set_status
 from waypost.simulator.services import SimulatorServices
@@ -11,12 +11,6 @@ from waypost.simulator.services import SimulatorServices
 _STATUS = accepts(", ".join(CONFIGURATION_STATUSES), f"^({'|'.join(CONFIGURATION_STATUSES)})$")
 
 operation = ControlOperations()
-
-
-class ConfigurationStatusBody(ControlBody, frozen=True):
-    """The status of a payment configuration."""
-
-    status: Annotated[str, _STATUS] = ACTIVE
 
 
 @operation("GET", "/control/accounts/{waba_id}/payment-configurations")
@@ -27,10 +21,10 @@ async def list_payment_configurations(state: SimulatorServices, account: PathAcc
 
 @operation("PUT", "/control/accounts/{waba_id}/payment-configurations/{name}")
 async def set_configuration_status(
-    state: SimulatorServices, account: PathAccount, name: str, body: ConfigurationStatusBody
+    state: SimulatorServices, account: PathAccount, name: str, *, status: Annotated[str, _STATUS] = ACTIVE
 ) -> dict[str, Any]:
     """Set the status of a payment configuration, as its merchant and the gateway do; sends a webhook."""
     known = state.values(CONFIGURATIONS, account.waba_id)
     find(known, name, field="name", rule="is no payment configuration of the account")
-    changed = await state.transact(lambda transaction: set_status(transaction, account.waba_id, name, body.status))
+    changed = await state.transact(lambda transaction: set_status(transaction, account.waba_id, name, status))
     return changed.view()

@@ -94,43 +94,6 @@ class PayBody(MessageBody, frozen=True):
     reason: Name = "payment_failed"
 
 
-class NumberChangeBody(ControlBody, frozen=True):
-    """The new number of a phone's owner."""
-
-    to: Digits
-
-
-class UserIdChangeBody(ControlBody, frozen=True):
-    """The new user id of a phone's owner."""
-
-    to: Annotated[str, accepts("as in US.1349", USER_ID)]
-
-
-class BusinessBody(ControlBody, frozen=True, kw_only=True):
-    """A business number."""
-
-    to: BusinessNumber
-
-
-class MarketingBody(BusinessBody, frozen=True, kw_only=True):
-    """A marketing opt-out or opt-in of a phone's owner."""
-
-    wants: bool
-
-
-class BlockBody(BusinessBody, frozen=True, kw_only=True):
-    """A block or unblock of a business by a phone's owner."""
-
-    blocks: bool
-
-
-class ReportBody(BusinessBody, frozen=True, kw_only=True):
-    """A spam report about a business, with an optional block."""
-
-    message_id: Name | None = None
-    blocks: bool = False
-
-
 class PressedButton(Struct):
     """A message whose button was pressed or form filled in, and the message that this sent; null: a link sends none."""
 
@@ -272,9 +235,9 @@ async def read_messages(state: SimulatorServices, phone: PathPhone, body: Messag
 
 
 @operation("POST", "/control/phones/{phone}/number", wamids=list[str])
-async def change_number(state: SimulatorServices, phone: PathPhone, body: NumberChangeBody) -> dict[str, list[str]]:
+async def change_number(state: SimulatorServices, phone: PathPhone, *, to: Digits) -> dict[str, list[str]]:
     """Change a phone's number; the businesses with a chat receive a system message."""
-    new_digits = body.to.lstrip("+")
+    new_digits = to.lstrip("+")
     check_online(state, phone)
     if new_digits == phone or new_digits in state.accounts.numbers_by_digits:
         raise ControlApiError("to", "cannot be moved to", "digits that no business has", status=409)
@@ -282,39 +245,52 @@ async def change_number(state: SimulatorServices, phone: PathPhone, body: Number
 
 
 @operation("POST", "/control/phones/{phone}/user-id", wamids=list[str])
-async def change_user_id(state: SimulatorServices, phone: PathPhone, body: UserIdChangeBody) -> dict[str, list[str]]:
+async def change_user_id(
+    state: SimulatorServices, phone: PathPhone, *, to: Annotated[str, accepts("as in US.1349", USER_ID)]
+) -> dict[str, list[str]]:
     """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
     check_online(state, phone)
-    holder = state.phones.find_by_user_id(body.to)
+    holder = state.phones.find_by_user_id(to)
     if holder is not None:
         raise ControlApiError("to", f"belongs to {holder.phone}", "one not in use", status=409)
-    return {"wamids": await handset_actions.change_user_id(state, phone, body.to)}
+    return {"wamids": await handset_actions.change_user_id(state, phone, to)}
 
 
 @operation("POST", "/control/phones/{phone}/marketing", phone=str, phone_number_id=str, wants=bool)
-async def change_marketing(state: SimulatorServices, phone: PathPhone, body: MarketingBody) -> dict[str, Any]:
+async def change_marketing(
+    state: SimulatorServices, phone: PathPhone, *, to: BusinessNumber, wants: bool
+) -> dict[str, Any]:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
-    number = business_number(state, body.to)
-    await state.transact(set_marketing_preference(state, phone, number, wants=body.wants))
-    return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
+    number = business_number(state, to)
+    await state.transact(set_marketing_preference(state, phone, number, wants=wants))
+    return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": wants}
 
 
 @operation("POST", "/control/phones/{phone}/block")
-async def block_business(state: SimulatorServices, phone: PathPhone, body: BlockBody) -> dict[str, Any]:
+async def block_business(
+    state: SimulatorServices, phone: PathPhone, *, to: BusinessNumber, blocks: bool
+) -> dict[str, Any]:
     """Block or unblock a business on a phone, without a webhook."""
-    await state.transact(block(state, phone, business_number(state, body.to), blocks=body.blocks))
+    await state.transact(block(state, phone, business_number(state, to), blocks=blocks))
     return await phone_details(state, phone)
 
 
 @operation("POST", "/control/phones/{phone}/report")
-async def report_business(state: SimulatorServices, phone: PathPhone, body: ReportBody) -> dict[str, Any]:
+async def report_business(
+    state: SimulatorServices,
+    phone: PathPhone,
+    *,
+    to: BusinessNumber,
+    message_id: Name | None = None,
+    blocks: bool = False,
+) -> dict[str, Any]:
     """Report a business for spam, and optionally block it, without a webhook."""
-    number = business_number(state, body.to)
-    wamid = body.message_id
+    number = business_number(state, to)
+    wamid = message_id
     if wamid is not None and await find_message(state, phone, wamid) is None:
         raise ControlApiError("message_id", "is not on this phone", "a wamid of its inbox", status=404)
     await state.transact(report_spam(state, phone, number, wamid or ""))
-    if body.blocks:
+    if blocks:
         await state.transact(block(state, phone, number, blocks=True))
     return await phone_details(state, phone)
 

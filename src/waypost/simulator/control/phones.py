@@ -8,13 +8,7 @@ from starlette.requests import Request
 
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import (
-    ControlBody,
-    ControlOperations,
-    ControlQuery,
-    ParameterReader,
-    present_members,
-)
+from waypost.simulator.control_operations import ControlBody, ControlOperations, ParameterReader, present_members
 from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets import reachability
 from waypost.simulator.handsets.actions import list_spam_reports
@@ -88,46 +82,20 @@ class PhoneBody(PhoneSettingsBody, frozen=True, kw_only=True):
     seed: Seed = ""
 
 
-class PhonesQuery(ControlQuery, frozen=True):
-    """Filter and page of the phones."""
-
-    after: str = ""
-    limit: Annotated[int, Meta(ge=0, le=10_000)] = 1000
-    has_chats: str = ""
-
-
-class InboxQuery(ControlQuery, frozen=True):
-    """Filter and page of a phone's messages."""
-
-    after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None
-    before: Position = 2**62
-    limit: Annotated[int, Meta(ge=0, le=1000)] = 100
-    wait_ms: WaitMs = 0
-    phone_number_id: tuple[str, ...] = ()
-
-
-class ChatsQuery(ControlQuery, frozen=True):
-    """Filter of a phone's chats by business number."""
-
-    phone_number_id: tuple[str, ...] = ()
-
-
-class ActivePhonesQuery(ChatsQuery, frozen=True):
-    """Filter by business number and fleets, and the maximum number of phones."""
-
-    limit: Annotated[int, Meta(ge=0, le=500)] = 50
-    fleets: str = ""
-
-
 @operation("GET", "/control/phones")
-async def list_phones(state: SimulatorServices, query: PhonesQuery) -> dict[str, Any]:
+async def list_phones(
+    state: SimulatorServices,
+    *,
+    after: str = "",
+    limit: Annotated[int, Meta(ge=0, le=10_000)] = 1000,
+    has_chats: str = "",
+) -> dict[str, Any]:
     """Return the phones, in order of their digits; paged by `after` and `limit`.
 
     Includes the phones of a fleet only if one was changed individually. With `has_chats=false` only
     phones without messages.
     """
-    after, limit = query.after, query.limit
-    if query.has_chats == "false":
+    if has_chats == "false":
         phones = await state.store.column(PHONES_WITHOUT_CHATS, after=after, limit=limit + 1)
     else:
         phones = sorted(digits for digits in state.phones.by_digits if digits > after)
@@ -136,7 +104,16 @@ async def list_phones(state: SimulatorServices, query: PhonesQuery) -> dict[str,
 
 
 @operation("GET", "/control/phones/{phone}")
-async def show_phone(state: SimulatorServices, phone: PathPhone, query: InboxQuery) -> dict[str, Any]:
+async def show_phone(
+    state: SimulatorServices,
+    phone: PathPhone,
+    *,
+    after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None,
+    before: Position = 2**62,
+    limit: Annotated[int, Meta(ge=0, le=1000)] = 100,
+    wait_ms: WaitMs = 0,
+    phone_number_id: tuple[str, ...] = (),
+) -> dict[str, Any]:
     """Return a phone and its inbox, newest message last.
 
     `after` and `before` are exclusive positions; one or several `phone_number_id` select the chats
@@ -144,13 +121,11 @@ async def show_phone(state: SimulatorServices, phone: PathPhone, query: InboxQue
     the list. With `wait_ms` the response waits for a message after `after`; without `after`, for an unread
     or a new one.
     """
-    if query.wait_ms and query.after is None:
-        await wait_for_new_message(state, phone, wait_ms=query.wait_ms)
-    elif query.wait_ms:
-        await wait_for_messages(state, phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after or 0)
-    items = await list_messages(
-        state, phone, after=query.after or 0, limit=query.limit, before=query.before, number_ids=query.phone_number_id
-    )
+    if wait_ms and after is None:
+        await wait_for_new_message(state, phone, wait_ms=wait_ms)
+    elif wait_ms:
+        await wait_for_messages(state, phone, wait_ms=wait_ms, is_complete=bool, after=after or 0)
+    items = await list_messages(state, phone, after=after or 0, limit=limit, before=before, number_ids=phone_number_id)
     quoted = await list_quoted(state, phone, items)
     now_ms = state.clock.now_ms()
     return {
@@ -171,12 +146,14 @@ async def show_message(state: SimulatorServices, wamid: str) -> dict[str, Any]:
 
 
 @operation("GET", "/control/phones/{phone}/chats")
-async def show_chats(state: SimulatorServices, phone: PathPhone, query: ChatsQuery) -> dict[str, Any]:
+async def show_chats(
+    state: SimulatorServices, phone: PathPhone, *, phone_number_id: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """Return a phone's chats, the newest first, then the business numbers without a chat.
 
     With one or several `phone_number_id` only those.
     """
-    number_ids = query.phone_number_id
+    number_ids = phone_number_id
     now_ms = state.clock.now_ms()
     chats = {chat.phone_number_id: chat for chat in await list_chats(state, phone)}
     others = [number_id for number_id in state.accounts.numbers if number_id not in chats]
@@ -197,15 +174,21 @@ async def show_chats(state: SimulatorServices, phone: PathPhone, query: ChatsQue
 
 
 @operation("GET", "/control/chats")
-async def list_active(state: SimulatorServices, query: ActivePhonesQuery) -> dict[str, Any]:
+async def list_active(
+    state: SimulatorServices,
+    *,
+    phone_number_id: tuple[str, ...] = (),
+    limit: Annotated[int, Meta(ge=0, le=500)] = 50,
+    fleets: str = "",
+) -> dict[str, Any]:
     """Return phones with their newest chat with one of these numbers, the most recently active first.
 
     With `fleets=false` without the phones of fleets, except those that were changed individually.
     """
-    number_ids = query.phone_number_id or list(state.accounts.numbers)
+    number_ids = phone_number_id or list(state.accounts.numbers)
     now_ms = state.clock.now_ms()
     views: list[dict[str, Any]] = []
-    for phone in await _active_phones(state, query, number_ids):
+    for phone in await _active_phones(state, number_ids, limit, with_fleets=fleets != "false"):
         fleet = state.fleets.find_fleet(phone)
         chats = [chat for chat in await list_chats(state, phone) if chat.phone_number_id in number_ids]
         views.append(
@@ -219,14 +202,16 @@ async def list_active(state: SimulatorServices, query: ActivePhonesQuery) -> dic
     return {"phones": views}
 
 
-async def _active_phones(state: SimulatorServices, query: ActivePhonesQuery, number_ids: Sequence[str]) -> list[str]:
-    if query.fleets != "false":
-        return await list_active_phones(state, number_ids, limit=query.limit)
+async def _active_phones(
+    state: SimulatorServices, number_ids: Sequence[str], limit: int, *, with_fleets: bool
+) -> list[str]:
+    if with_fleets:
+        return await list_active_phones(state, number_ids, limit=limit)
     known = state.phones.by_digits
     if len(known) <= MAX_RANKED_PHONES:
-        return await list_active_phones(state, number_ids, limit=query.limit, among=known)
+        return await list_active_phones(state, number_ids, limit=limit, among=known)
     active = await list_active_phones(state, number_ids, limit=MAX_RANKED_PHONES)
-    return [phone for phone in active if phone in known][: query.limit]
+    return [phone for phone in active if phone in known][:limit]
 
 
 @operation("PUT", "/control/phones/{phone}")

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from waypost.simulator.control.accounts import account_view
 from waypost.simulator.control.faults import list_faults
-from waypost.simulator.control_operations import ControlOperations, ControlQuery, json_response, present_members
+from waypost.simulator.control_operations import ControlOperations, json_response, present_members
 from waypost.simulator.field_types import Position
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import SettingsChange
@@ -16,15 +16,6 @@ from waypost.simulator.tables.messages import MESSAGES
 from waypost.simulator.tables.updates import OUTBOX, count_waiting_updates
 
 operation = ControlOperations()
-
-
-class DeliveriesQuery(ControlQuery, frozen=True):
-    """Filter and page of the accepted messages."""
-
-    after: Position = 0
-    limit: Annotated[int, Meta(ge=0, le=20_000)] = 1000
-    callback_data: str = ""
-    to: str = ""
 
 
 @operation("GET", "/control/state")
@@ -101,16 +92,23 @@ async def reset(state: SimulatorServices) -> dict[str, Any]:
 
 
 @operation("GET", "/control/deliveries")
-async def list_deliveries(state: SimulatorServices, query: DeliveriesQuery) -> dict[str, Any]:
+async def list_deliveries(
+    state: SimulatorServices,
+    *,
+    after: Position = 0,
+    limit: Annotated[int, Meta(ge=0, le=20_000)] = 1000,
+    callback_data: str = "",
+    to: str = "",
+) -> dict[str, Any]:
     """Return the messages accepted from businesses, oldest first, paged by `after` and `limit`."""
-    limit, phone = query.limit, query.to.lstrip("+")
+    limit, phone = limit, to.lstrip("+")
     rows = await MESSAGES.rows(
         state.store,
         "is_inbound=0 AND position>:after AND (:callback_data='' OR callback_data=:callback_data) "
         "AND (:phone='' OR phone=:phone) ORDER BY position LIMIT :limit",
         excluded_columns=("shown", "body"),
-        after=query.after,
-        callback_data=query.callback_data,
+        after=after,
+        callback_data=callback_data,
         phone=phone,
         limit=limit + 1,
     )

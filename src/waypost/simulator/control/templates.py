@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations, ControlQuery, path_object
+from waypost.simulator.control_operations import ControlOperations, path_object
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import HoldMs, accepts
 from waypost.simulator.graph.nodes import template_node
@@ -40,56 +40,17 @@ PathTemplate = Annotated[
 operation = ControlOperations()
 
 
-class TemplatesQuery(ControlQuery, frozen=True):
-    """Filter and page of the templates."""
-
-    waba_id: tuple[str, ...] = ()
-    status: tuple[str, ...] = ()
-    not_status: tuple[str, ...] = ()
-    id: tuple[str, ...] = ()
-    name: str = ""
-    limit: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000_000
-
-
-class QualityBody(ControlBody, frozen=True):
-    """A template's new quality."""
-
-    score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
-
-
-class CategoryBody(ControlBody, frozen=True):
-    """A template's new category: announced for a due time, or applied now."""
-
-    category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"]
-    announced: bool = False
-    due_ms: Annotated[int, Meta(ge=0)] | None = None
-
-
-class PaceBody(ControlBody, frozen=True):
-    """The duration of a template's pacing, and the outcome of its held messages."""
-
-    for_ms: HoldMs = None
-    verdict: Literal["release", "drop"] = "release"
-
-
-class TemplateActionBody(ControlBody, frozen=True):
-    """Details of an action on a template; title and description go into the webhook's `other_info`."""
-
-    reason: str | None = None
-    title: str = ""
-    description: str = ""
-
-
-class RejectBody(ControlBody, frozen=True):
-    """A reviewer rejects a template."""
-
-    reason: Annotated[str, accepts(", ".join(REJECTION_REASONS))] = "INVALID_FORMAT"
-    explanation: str = "The reviewer rejected this template."
-    recommendation: str = "Change the template and submit it again."
-
-
 @operation("GET", "/control/templates")
-async def list_templates(state: SimulatorServices, query: TemplatesQuery) -> dict[str, Any]:
+async def list_templates(
+    state: SimulatorServices,
+    *,
+    waba_id: tuple[str, ...] = (),
+    status: tuple[str, ...] = (),
+    not_status: tuple[str, ...] = (),
+    id: tuple[str, ...] = (),
+    name: str = "",
+    limit: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000_000,
+) -> dict[str, Any]:
     """Return the templates of every account, with their reviews, in order of submission.
 
     `waba_id`, `status`, `not_status` and `id`, all repeatable, and `name`, a substring, filter the
@@ -98,13 +59,13 @@ async def list_templates(state: SimulatorServices, query: TemplatesQuery) -> dic
     matches = [
         template
         for template in state.templates.values()
-        if (not query.waba_id or template.waba_id in query.waba_id)
-        and (not query.status or template.status in query.status)
-        and template.status not in query.not_status
-        and (not query.id or template.template_id in query.id)
-        and query.name.lower() in template.name.lower()
+        if (not waba_id or template.waba_id in waba_id)
+        and (not status or template.status in status)
+        and template.status not in not_status
+        and (not id or template.template_id in id)
+        and name.lower() in template.name.lower()
     ]
-    page = [_template_view(template) for template in (matches[-query.limit :] if query.limit else ())]
+    page = [_template_view(template) for template in (matches[-limit:] if limit else ())]
     return {"templates": page, "count": len(matches), "reasons": REJECTION_REASONS}
 
 
@@ -115,28 +76,44 @@ async def approve_template(state: SimulatorServices, template: PathTemplate) -> 
 
 
 @operation("POST", "/control/templates/{template_id}/reject")
-async def reject_template(state: SimulatorServices, template: PathTemplate, body: RejectBody) -> dict[str, Any]:
+async def reject_template(
+    state: SimulatorServices,
+    template: PathTemplate,
+    *,
+    reason: Annotated[str, accepts(", ".join(REJECTION_REASONS))] = "INVALID_FORMAT",
+    explanation: str = "The reviewer rejected this template.",
+    recommendation: str = "Change the template and submit it again.",
+) -> dict[str, Any]:
     """Reject a template now."""
-    if body.reason not in REJECTION_REASONS:
+    if reason not in REJECTION_REASONS:
         raise ControlApiError("reason", "is unknown", ", ".join(REJECTION_REASONS))
-    explained = body.reason == "INVALID_FORMAT"  # Source: facts 3.3
-    explanation = (body.explanation, body.recommendation) if explained else None
-    return await _change(state, template, decide, TemplateDecision("REJECTED", body.reason, explanation))
+    explained = reason == "INVALID_FORMAT"  # Source: facts 3.3
+    texts = (explanation, recommendation) if explained else None
+    return await _change(state, template, decide, TemplateDecision("REJECTED", reason, texts))
 
 
 @operation("POST", "/control/templates/{template_id}/quality")
-async def rate_template(state: SimulatorServices, template: PathTemplate, body: QualityBody) -> dict[str, Any]:
+async def rate_template(
+    state: SimulatorServices, template: PathTemplate, *, score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
+) -> dict[str, Any]:
     """Set a template's quality now."""
-    return await _change(state, template, change_quality, body.score)
+    return await _change(state, template, change_quality, score)
 
 
 @operation("POST", "/control/templates/{template_id}/category")
-async def recategorise_template(state: SimulatorServices, template: PathTemplate, body: CategoryBody) -> dict[str, Any]:
+async def recategorise_template(
+    state: SimulatorServices,
+    template: PathTemplate,
+    *,
+    category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"],
+    announced: bool = False,
+    due_ms: Annotated[int, Meta(ge=0)] | None = None,
+) -> dict[str, Any]:
     """Change a template's category now, or announce the change, by default for a day later."""
-    if not body.announced:
-        return await _change(state, template, change_category, body.category)
-    due_ms = state.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
-    return await _change(state, template, announce_category, body.category, due_ms)
+    if not announced:
+        return await _change(state, template, change_category, category)
+    due_ms = state.clock.now_ms() + DAY_MS if due_ms is None else due_ms
+    return await _change(state, template, announce_category, category, due_ms)
 
 
 @operation("POST", "/control/templates/{template_id}/delete", deleted=str)
@@ -153,12 +130,18 @@ async def delete_template(state: SimulatorServices, template: PathTemplate) -> d
 
 
 @operation("POST", "/control/templates/{template_id}/pace")
-async def pace_template(state: SimulatorServices, template: PathTemplate, body: PaceBody) -> dict[str, Any]:
+async def pace_template(
+    state: SimulatorServices,
+    template: PathTemplate,
+    *,
+    for_ms: HoldMs = None,
+    verdict: Literal["release", "drop"] = "release",
+) -> dict[str, Any]:
     """Hold the messages sent with an approved template from now on, until its quality is known."""
     if template.status != "APPROVED":
         raise ControlApiError("template_id", f"is {template.status}", "an APPROVED template", status=409)
-    until_ms = None if body.for_ms is None else state.clock.now_ms() + body.for_ms
-    return await _change(state, template, start_pacing, until_ms, body.verdict)
+    until_ms = None if for_ms is None else state.clock.now_ms() + for_ms
+    return await _change(state, template, start_pacing, until_ms, verdict)
 
 
 @operation("POST", "/control/templates/{template_id}/release")
@@ -175,7 +158,13 @@ async def drop_template(state: SimulatorServices, template: PathTemplate) -> dic
 
 @operation("POST", "/control/templates/{template_id}/{action}")
 async def apply_template_action(
-    state: SimulatorServices, action: str, template: PathTemplate, body: TemplateActionBody
+    state: SimulatorServices,
+    action: str,
+    template: PathTemplate,
+    *,
+    reason: str | None = None,
+    title: str = "",
+    description: str = "",
 ) -> dict[str, Any]:
     """Apply an action of the table of template actions: pause, disable, flag, and others."""
     if action not in ACTION_NAMES:
@@ -183,11 +172,11 @@ async def apply_template_action(
 
     def decide_by_action(transaction: Transaction, current: SimulatedTemplate) -> SimulatedTemplate:
         decision = decide_action(action, current)
-        if body.reason is not None:
-            decision = replace(decision, reason=body.reason)
-        if body.title or body.description:
-            title, description = decision.info or ("", "")
-            decision = replace(decision, info=(body.title or title, body.description or description))
+        if reason is not None:
+            decision = replace(decision, reason=reason)
+        if title or description:
+            known = decision.info or ("", "")
+            decision = replace(decision, info=(title or known[0], description or known[1]))
         return decide(transaction, current, decision)
 
     return await _change(state, template, decide_by_action)
