@@ -14,8 +14,7 @@ from waypost.simulator.media import graph as media
 from waypost.simulator.media import uploads
 from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
-from waypost.simulator.numbers import names, profile, qr_codes, registration, settings
-from waypost.simulator.onboarding import numbers as new_numbers
+from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, registration, settings
 from waypost.simulator.onboarding import signups
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.requests import GRAPH_SUCCESS, Call

@@ -1,1 +1,1 @@
-"""New numbers, and in-app signups."""
+"""Saving accounts and subscriptions, and in-app signups."""
