@@ -6,9 +6,7 @@ class ControlApiError(Exception):
 
     Args:
         field: the invalid member, as the control API spells it.
-        rule: the rule that it breaks.
         accepted: the accepted values; empty if the rule names them.
-        status: of the response.
         hint: replaces a long `accepted` in the sentence.
     """
 

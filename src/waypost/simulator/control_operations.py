@@ -52,11 +52,7 @@ Declared = TypeVar("Declared", bound=Struct)
 
 
 async def read_bytes(request: Request, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Return the bytes of a body.
-
-    Raises:
-        ControlApiError: 413, it is too large.
-    """
+    """Return the bytes of a body; a `ControlApiError` of 413 if it is too large."""
     body = await read_limited_body(request.stream(), max_bytes)
     if body is None:
         raise ControlApiError("body", "is too large", f"at most {max_bytes} bytes", status=413)
@@ -160,11 +156,7 @@ class ParameterReader(NamedTuple):
 
 
 def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, accepted: str = "") -> KnownObject:
-    """Return the value of a key.
-
-    Raises:
-        ControlApiError: 404, the key is unknown; names the accepted or the known keys.
-    """
+    """Return the value of a key; a `ControlApiError` of 404 names the accepted or the known keys."""
     if key not in known:
         accepted = accepted or ", ".join(islice(known, _MAX_LISTED_KEYS)) or "none yet"
         raise ControlApiError(field, rule, accepted, status=404)

@@ -39,8 +39,6 @@ class DeliverySignals:
         """Mark a phone's message as read by the business, and optionally show the typing indicator.
 
         Args:
-            number: the business number that received the message.
-            message_id: its id.
             typing_indicator: `{"type": "text"}`, or None. The phone shows it for 25 seconds.
 
         Raises:

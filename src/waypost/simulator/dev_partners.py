@@ -262,7 +262,6 @@ class DevPartners(Protocol):
 
         A callback that a wait has returned does not count.
         """
-        ...
 
     @_partner_call("POST", "/control/partners/{partner_id}/templates/{name}/{action}", "template", waits=True)
     async def decide_template(

@@ -50,11 +50,9 @@ class SnapshotStore(Protocol):
 
     async def load(self, name: str) -> None:
         """Restore a snapshot of both sides, the clock included; raises `SnapshotError` if it cannot be used here."""
-        ...
 
     async def drop(self, name: str) -> None:
         """Delete a snapshot."""
-        ...
 
     def file_of(self, name: str) -> Path:
         """Return the path of a snapshot's file."""
@@ -62,7 +60,6 @@ class SnapshotStore(Protocol):
 
     async def reset(self) -> None:
         """Restore both sides to the seed."""
-        ...
 
 
 def _read_snapshots(state: Any, _request: Request) -> SnapshotStore:

@@ -115,7 +115,6 @@ class GraphApiError(Exception):
     """Error response of the Graph API.
 
     Args:
-        status: of the response.
         error: its member `error`, without the trace id.
         retry_after_s: delay before a retry; sent only where the settings enable it.
     """
@@ -200,7 +199,6 @@ def template_error(subcode: int | None, message: str, title: str = "") -> GraphA
 
     Args:
         subcode: a row of `TEMPLATE_TITLES`; None where the operator documents none.
-        message: the explanation for the template's author.
         title: the title, for an error without a subcode.
     """
     error: dict[str, Any] = {"message": "Invalid parameter", "type": "OAuthException", "code": 100}
@@ -216,7 +214,6 @@ def webhook_error(code: int, details: str, title: str = "") -> dict[str, Any]:
 
     Args:
         code: any code; `TITLES` gives its title if it has the code.
-        details: the error's explanation.
         title: for a code that is not in the table.
     """
     title = title or TITLES.get(code, (400, "Message failed"))[1]

@@ -32,9 +32,6 @@ class StoredKind(Generic[StoredValue]):
     """A kind of values in the file, and its statements.
 
     A key is unique within its owner; the owner is empty for values without one.
-
-    Args:
-        value_type: the type to decode them to.
     """
 
     def __init__(self, name: str, value_type: type[StoredValue]) -> None:

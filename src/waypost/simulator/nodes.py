@@ -22,8 +22,6 @@ def node_fields(
     """Return the requested fields of a node and its id; fields without a value are omitted.
 
     Args:
-        fields: the table of this kind of node.
-        target: the object.
         requested: the query's `fields`: names joined by commas; text in braces is ignored.
         default: the fields of a request without `fields`.
         kind: the node type in the error for an unknown field.
@@ -78,7 +76,6 @@ def page(
 
     Args:
         key: sort key of an item, encoded as its cursor; deleting the item does not invalidate the cursor.
-        view: returns the view of an item.
 
     Raises:
         GraphApiError: code 100, an invalid limit or cursor.

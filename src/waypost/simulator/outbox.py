@@ -175,9 +175,7 @@ def status_json(
     """Return the JSON text of a status after its time stamp, closing brace included, and its contact.
 
     Args:
-        recipient: the members that name the recipient; may be empty.
         callback_data: the sender's own text, echoed.
-        members: further members.
         contact: the recipient, for the `contacts` of the webhook; None: not named there.
 
     Source: facts 7.3, 7.5.

@@ -28,12 +28,8 @@ def unreadable_form(reason: str) -> GraphApiError:
 class MultipartForm:
     """One multipart body: call `next_part`, then `chunks` or `text` for its content, and repeat.
 
-    Args:
-        content_type: the request's header.
-        body: the chunks of the body.
-
     Raises:
-        GraphApiError: the header names no boundary.
+        GraphApiError: the header names no boundary, or later the body is no readable form.
     """
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
@@ -43,11 +39,7 @@ class MultipartForm:
         self._is_complete = False
 
     async def next_part(self) -> PartHead | None:
-        """Return the next part's head, skipping the rest of the part before; None after the last.
-
-        Raises:
-            GraphApiError: the body is no readable form.
-        """
+        """Return the next part's head, skipping the rest of the part before; None after the last."""
         while await self._has_more():
             item = self._read.popleft()
             if isinstance(item, PartHead):
@@ -55,11 +47,7 @@ class MultipartForm:
         return None
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the content of the part whose head was read last.
-
-        Raises:
-            GraphApiError: the body is no readable form.
-        """
+        """Yield the content of the part whose head was read last."""
         while await self._has_more() and isinstance(chunk := self._read[0], bytes):
             self._read.popleft()
             yield chunk

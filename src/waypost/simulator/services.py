@@ -54,9 +54,8 @@ class SimulatorServices(SimulatorState):
     """The state, and the services that have a state of their own; creates each once, opens none.
 
     Args:
-        travel: advances the clock; None if the clock cannot be advanced.
-        snapshots: snapshots of service and simulator; None if the simulator runs alone.
-        partners: partners for tests; None if the simulator runs alone.
+        travel: advances the clock; None if it cannot be advanced.
+        snapshots: None if the simulator runs alone, and so of `partners`.
     """
 
     def __init__(

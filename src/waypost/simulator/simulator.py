@@ -47,7 +47,10 @@ class SimulatorApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "lifespan":
-            await _run_lifespan(receive, send)
+            event = ""
+            while event != "lifespan.shutdown":
+                event = (await receive())["type"]
+                await send({"type": f"{event}.complete"})
         elif scope["type"] == "http":
             if scope["path"].startswith("/control/"):
                 await self._control(scope, receive, send)
@@ -57,14 +60,6 @@ class SimulatorApplication:
                 await self._graph(scope, receive, send)
             finally:
                 self.active_requests -= 1
-
-
-async def _run_lifespan(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        await send({"type": f"{message['type']}.complete"})
-        if message["type"] == "lifespan.shutdown":
-            return
 
 
 class Simulator:
@@ -253,16 +248,10 @@ class Simulator:
                 await self._services.store.run([phones.set_members(digits, {"name": name})])
 
     async def send_phone_text(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
-        """Send a text from a phone to a business number, which opens the window.
+        """Send a text from a phone to a business number, which opens the window; return the message's id.
 
         Args:
-            phone: the phone's digits.
-            to: the business number's digits.
-            text: the message's text.
             name: the phone's profile name; None leaves it unchanged.
-
-        Returns:
-            The message's id.
 
         Raises:
             KeyError: `to` is no business number.
@@ -274,15 +263,10 @@ class Simulator:
         return await services.transact(send_message(services, phone, number, build_text_message(text)))
 
     async def send_phone_message(self, *, phone: str, to: str, **members: Any) -> str:
-        """Send a message of any type from a phone to a business number, which opens the window.
+        """Send a message of any type from a phone to a business number; return its id.
 
         Args:
-            phone: the phone's digits.
-            to: the business number's digits.
             members: the members of `POST /control/phones/{phone}/messages`; a content may be bytes.
-
-        Returns:
-            The message's id.
 
         Raises:
             ControlApiError: a member is invalid; the error names the accepted values.

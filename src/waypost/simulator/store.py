@@ -55,7 +55,6 @@ class Store:
     Times are milliseconds since the epoch, phone numbers are digits, bodies are JSON.
 
     Args:
-        path: of the file.
         schema: the statements that create the tables with columns of their own.
     """
 
@@ -136,7 +135,6 @@ class Store:
 
         Args:
             work: called on the writer's thread with a connection and all its pending items.
-            item: the caller's item.
         """
         return self._commit.join(work, item)
 

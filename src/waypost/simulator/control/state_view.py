@@ -13,7 +13,7 @@ from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import SettingsChange
 from waypost.simulator.store import STORE_FAILURES
 from waypost.simulator.tables.messages import MESSAGES
-from waypost.simulator.tables.updates import OUTBOX, count_waiting_updates
+from waypost.simulator.tables.updates import COUNT_WAITING_UPDATES, OUTBOX
 
 operation = ControlOperations()
 
@@ -21,7 +21,7 @@ operation = ControlOperations()
 @operation("GET", "/control/state")
 async def show_state(state: SimulatorServices) -> dict[str, Any]:
     """Return counts, settings, faults, and each account with the state of its webhook delivery."""
-    waiting = await count_waiting_updates(state.store)
+    waiting = await state.store.read(lambda reader: dict(reader.execute(COUNT_WAITING_UPDATES).fetchall()))
     counts = {
         "messages": await MESSAGES.count(state.store),
         "outbox": await OUTBOX.count(state.store),
@@ -38,7 +38,7 @@ async def show_state(state: SimulatorServices) -> dict[str, Any]:
         "errors": {str(code): count for code, count in sorted(state.error_counts.items())},
         **await list_faults(state),
         "accounts": [
-            account_view(state, account, waiting[account.waba_id]) for account in state.accounts.by_id.values()
+            account_view(state, account, waiting.get(account.waba_id, 0)) for account in state.accounts.by_id.values()
         ],
     }
 

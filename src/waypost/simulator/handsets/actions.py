@@ -37,9 +37,13 @@ from waypost.simulator.outbox import number_value, status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_unread
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.tables.updates import MESSAGE_UPDATE, OUTBOX, Update
 
+_UNREAD: Final = (
+    "phone=:phone AND phone_number_id=:phone_number_id AND is_inbound=0 AND delivered_ms<=:now_ms "
+    "AND (read_ms IS NULL OR read_ms>:now_ms) ORDER BY position"
+)
 _NO_OPTIONS: Final = InboundOptions()
 _PREFERENCE_DETAILS: Final = {
     True: "User requested to resume marketing messages",
@@ -80,7 +84,8 @@ def _read_chat(
     sends_webhook: bool = True,
 ) -> int:
     """Read everything that has arrived from a number, and return how many messages that was."""
-    unread = find_unread(transaction.connection, phone.phone, number.phone_number_id, at_ms)
+    values = {"phone": phone.phone, "phone_number_id": number.phone_number_id, "now_ms": at_ms}
+    unread = MESSAGES.select(transaction.connection, _UNREAD, excluded_columns=("shown", "body"), **values)
     contact = phone if state.settings.value.statuses_contacts else None
     for item in unread:
         transaction.run(MESSAGES.update({"read_ms": at_ms}, position=item.position))
@@ -180,10 +185,7 @@ def _check_type(kind: str, mime_type: str) -> None:
 
 
 async def change_number(state: SimulatorServices, phone: str, new_number: str) -> list[str]:
-    """Move the phone's owner to another number, and notify every business that has a chat with the phone.
-
-    Returns:
-        The ids of the messages that notify them.
+    """Move the phone's owner to another number; return the ids of the messages to the businesses with a chat.
 
     Source: facts 7.4, `system`.
     """
@@ -205,12 +207,9 @@ async def change_number(state: SimulatorServices, phone: str, new_number: str) -
 
 
 async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> list[str]:
-    """Give the phone's owner another user id, and notify every business that has a chat with the phone.
+    """Give the phone's owner another user id; return the ids of the messages to the businesses with a chat.
 
-    Each gets a message and a change of the field `user_id_update`.
-
-    Returns:
-        The ids of the messages that notify them.
+    Each gets a change of the field `user_id_update`, too.
 
     Source: the operator's page "Business-scoped user IDs".
     """

@@ -6,7 +6,7 @@ are withheld, delivered afterwards, and read in the same way.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from waypost.base.json_values import object_of
 from waypost.simulator.accounts.accounts import Number
@@ -21,7 +21,6 @@ from waypost.simulator.tables.messages import (
     SimulatedMessage,
     find_scheduled,
     find_scheduled_group_deliveries,
-    find_waiting_group_deliveries,
 )
 from waypost.simulator.tables.phone_plans import (
     PLANNED_ACTIONS,
@@ -32,6 +31,10 @@ from waypost.simulator.tables.phone_plans import (
 )
 from waypost.simulator.tables.updates import OUTBOX, Update, delete_delivery_statuses
 from waypost.simulator.templates.template import lifetime_ms
+
+_WAITING_IN_GROUPS: Final = (  # for the phone, or for its owner to read them by schedule
+    "phone=:phone AND (delivered_ms IS NULL OR read_ms IS NULL AND read_after_ms NOT NULL) ORDER BY position"
+)
 
 
 def change_phone(state: SimulatorServices, phone: str, changes: Mapping[str, Any]) -> Callable[[Transaction], None]:
@@ -92,7 +95,7 @@ def go_online(state: SimulatorServices, phone: str) -> Callable[[Transaction], N
         handset = state.phones.fill_user_id(state.phones.find_or_default(phone))
         for waiting in WAITING_MESSAGES.find_on(transaction.connection, phone=phone):
             _deliver_waiting(state, transaction, handset, waiting, at_ms)
-        for delivery in find_waiting_group_deliveries(transaction.connection, phone):
+        for delivery in GROUP_DELIVERIES.select(transaction.connection, _WAITING_IN_GROUPS, phone=phone):
             _deliver_withheld(transaction, handset, delivery, at_ms)
         transaction.run(WAITING_MESSAGES.delete(phone=phone), resume_actions(phone, at_ms))
 

@@ -87,7 +87,7 @@ async def accept_message(
     state.delivery_signals.end_typing(number, checked.phone)
     notes = count_message(state, number, checked.phone, checked.rendered, message.wamid, is_free=is_in_window)
     if request.get("to"):
-        notes += state.phones.note_contact_statements(checked.phone, number.phone_number_id, message.at_ms)
+        state.phones.note_contact(checked.phone, number.phone_number_id, message.at_ms)
     if checked.template is not None:
         notes += record_use(state, checked.template)
         accepted["message_status"] = "held_for_quality_assessment" if checked.template.is_paced else "accepted"

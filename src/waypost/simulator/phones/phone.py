@@ -56,11 +56,6 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
         parent_name = user_id_name.replace("user_id", "parent_user_id")
         return members | ({parent_name: self.parent_user_id} if self.parent_user_id else {})
 
-    def note_contact(self, phone_number_id: str, at_ms: int) -> "SimulatedPhone":
-        """Return the phone after contact with a business number by the phone's own number."""
-        known = dict(self.number_known) | {phone_number_id: at_ms}
-        return msgspec.structs.replace(self, number_known=tuple(sorted(known.items())))
-
 
 # fmt: off
 _COUNTRIES: Final = {  # the longest matching code counts; some of the operator's largest markets

@@ -46,7 +46,7 @@ class Phones:
         """
         known = self.find_or_default(phone)
         if phone not in self.by_digits and self._fleets.find_fleet(phone) is None and is_phone_number(phone):
-            self.put(known)
+            self._phones.put(known, phone)
             self._store.write_soon([self._phones.add_statement(known, phone)])
         return self.fill_user_id(known)
 
@@ -74,20 +74,18 @@ class Phones:
         is_known = self._settings.value.contact_book or at_ms - known_ms < NUMBER_KNOWN_MS
         return replace(phone, shows_number=True) if is_known else phone
 
-    def note_contact_statements(self, phone: str, phone_number_id: str, at_ms: int) -> list[Statement]:
-        """Record a send to a hidden number, and return the statement that stores it; none for other numbers."""
+    def note_contact(self, phone: str, phone_number_id: str, at_ms: int) -> None:
+        """Record a send to a phone by its number, if that is hidden; on disk before what the caller writes next."""
         known = self.by_digits.get(phone)
-        if known is None or known.shows_number:
-            return []
-        changed = known.note_contact(phone_number_id, at_ms)
-        self.put(changed)
-        return [self.save_statement(changed)]
+        if known is not None and not known.shows_number:
+            numbers = tuple(sorted((dict(known.number_known) | {phone_number_id: at_ms}).items()))
+            self._store.write_soon([self.set_members(phone, {"number_known": numbers})])
 
     def set_members(self, phone: str, changes: Mapping[str, Any]) -> Statement:
         """Set members of a phone in memory, new or known; return the statement that stores it."""
         changed = replace(self.find_or_default(phone), **changes)
-        self.put(changed)
-        return self.save_statement(changed)
+        self._phones.put(changed, phone)
+        return self._phones.save_statement(changed, phone)
 
     def find_by_user_id(self, user_id: str) -> SimulatedPhone | None:
         """Return the phone with a user id, its own or derived from its number; None if there is none."""
@@ -137,14 +135,6 @@ class Phones:
                 collection.pop_range(*fleet.range)
 
         return [collection.delete_range_statement(*fleet.range) for collection in collections], clear
-
-    def put(self, phone: SimulatedPhone) -> None:
-        """Set a phone in memory; the caller must store it."""
-        self._phones.put(phone, phone.phone)
-
-    def save_statement(self, phone: SimulatedPhone) -> Statement:
-        """Return the statement that stores a phone."""
-        return self._phones.save_statement(phone, phone.phone)
 
 
 @lru_cache(maxsize=16_384)

@@ -133,18 +133,6 @@ def find_orders(connection: sqlite3.Connection, phone_number_id: str, reference_
     return MESSAGES.select(connection, condition, excluded_columns=("body",), **values)
 
 
-def find_unread(
-    connection: sqlite3.Connection, phone: str, phone_number_id: str, now_ms: int
-) -> list[SimulatedMessage]:
-    """Return the unread messages that a phone has received from a number, on this connection."""
-    condition = (
-        "phone=:phone AND phone_number_id=:phone_number_id AND is_inbound=0 AND delivered_ms<=:now_ms "
-        "AND (read_ms IS NULL OR read_ms>:now_ms) ORDER BY position"
-    )
-    values = {"phone": phone, "phone_number_id": phone_number_id, "now_ms": now_ms}
-    return MESSAGES.select(connection, condition, excluded_columns=("shown", "body"), **values)
-
-
 def find_scheduled(connection: sqlite3.Connection, phone: str, now_ms: int) -> list[SimulatedMessage]:
     """Return the messages that will be delivered to a phone or read on it by schedule."""
     condition = "phone=:phone AND is_inbound=0 AND (delivered_ms>:now_ms OR read_ms>:now_ms) ORDER BY position"
@@ -209,11 +197,3 @@ def find_scheduled_group_deliveries(connection: sqlite3.Connection, phone: str, 
     """Return the messages to groups that will be delivered to a phone or read on it by schedule."""
     condition = "phone=:phone AND (delivered_ms>:now_ms OR read_ms>:now_ms) ORDER BY position"
     return GROUP_DELIVERIES.select(connection, condition, phone=phone, now_ms=now_ms)
-
-
-def find_waiting_group_deliveries(connection: sqlite3.Connection, phone: str) -> list[GroupDelivery]:
-    """Return the messages to groups that wait for a phone, or for its owner to read them by schedule."""
-    condition = (
-        "phone=:phone AND (delivered_ms IS NULL OR read_ms IS NULL AND read_after_ms NOT NULL) ORDER BY position"
-    )
-    return GROUP_DELIVERIES.select(connection, condition, phone=phone)

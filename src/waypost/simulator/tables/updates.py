@@ -4,14 +4,13 @@ A status row holds the JSON text after the time stamp; the time stamp is the due
 changes needs no new text. All text is ASCII, because these bytes are signed.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from waypost.simulator.store import Statement, Store, Values
+from waypost.simulator.store import Statement, Values
 from waypost.simulator.tables.table import Table
 
 MESSAGE_UPDATE: Final = "message"
@@ -47,9 +46,8 @@ _ADD_UPDATE: Final = (  # one row for each app subscribed to the account
     "INSERT INTO outbox (waba_id, due_ms, kind, phone_number_id, subject, rest, id, app_id) "
     f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, key FROM state WHERE state.kind='{SUBSCRIPTION_KIND}' AND owner=?1"
 )
-_COUNT_WAITING: Final = """
-SELECT waba_id, count(*) AS count FROM (SELECT waba_id FROM outbox UNION ALL SELECT waba_id FROM judged_updates)
-GROUP BY waba_id
+COUNT_WAITING_UPDATES: Final = """
+SELECT waba_id, count(*) FROM (SELECT waba_id FROM outbox UNION ALL SELECT waba_id FROM judged_updates) GROUP BY waba_id
 """
 _DELETE_SCHEDULED: Final = (
     "DELETE FROM outbox WHERE waba_id=:waba_id AND subject=:wamid AND due_ms>:after_ms AND (:kind='' OR kind=:kind)"
@@ -152,8 +150,3 @@ def delete_delivery_statuses(wamid: str, waba_id: str, dues_ms: Iterable[int | N
 def delete_scheduled(wamid: str, waba_id: str, after_ms: int, kind: str) -> Statement:
     """Return the statement that deletes the planned statuses of a kind; an empty kind means all."""
     return _DELETE_SCHEDULED, {"waba_id": waba_id, "wamid": wamid, "after_ms": after_ms, "kind": kind}
-
-
-async def count_waiting_updates(store: Store) -> Counter[str]:
-    """Return how many updates wait, by account."""
-    return Counter({row["waba_id"]: row["count"] for row in await store.rows(dict[str, Any], _COUNT_WAITING)})
