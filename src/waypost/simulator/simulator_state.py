@@ -5,6 +5,7 @@ A function reads memory by `SimulatorState.values`. What it changes it changes i
 """
 
 import asyncio
+import itertools
 import sqlite3
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -107,10 +108,12 @@ class Transaction:
 
     def send(self, *updates: Update) -> None:
         """Send webhooks, each if its account has a receiver of its field."""
-        for update in updates:
-            if self.state.outbox.has_subscribers(update.waba_id, update.field):
-                self.add(add_update(update, next(self.state.outbox.ids)))
-            self.effects[self.state.outbox.wake_events(update.waba_id).set] = None
+        outbox = self.state.outbox
+        for (waba_id, field), same in itertools.groupby(updates, lambda update: (update.waba_id, update.field)):
+            if outbox.has_subscribers(waba_id, field):
+                for update in same:
+                    self.add(add_update(update, next(outbox.ids)))
+            self.effects[outbox.wake_events(waba_id).set] = None
 
     def notify(self, waba_id: str, field: str, value: Any, *, at_ms: int | None = None, subject: str = "") -> None:
         """Send the webhook with this field and value about an account; by default now."""

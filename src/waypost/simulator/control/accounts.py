@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import replace
+from msgspec import Meta, Struct
+from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.accounts import Account, Destination, GraphApp, owner_id, partner_id
 from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
@@ -45,14 +45,6 @@ class TokenBody(ControlBody, frozen=True):
     expires_in_ms: Annotated[int, Meta(ge=0, le=10 * 366 * 24 * 3600 * 1000)] | None = None
     permissions: tuple[Literal["whatsapp_business_management", "whatsapp_business_messaging"], ...] = PERMISSIONS
     app_id: Annotated[Id | None, accepts("the app's id, or null: that of the first account")] = None
-
-
-class AppView(Struct):
-    """An app; its fields only after a change of its webhooks."""
-
-    app_id: str
-    callback_uri: str
-    fields: tuple[str, ...] | UnsetType = UNSET
 
 
 class TokenView(Struct):
@@ -119,16 +111,16 @@ async def _save_record(state: SimulatorServices, waba_id: str, kind: str, record
     return {"waba_id": waba_id, **record}
 
 
-@operation("PUT", "/control/apps/{app_id}")
-async def put_app(state: SimulatorServices, app_id: str, *, app_secret: Name) -> AppView:
+@operation("PUT", "/control/apps/{app_id}", app_id=str, callback_uri=str)
+async def put_app(state: SimulatorServices, app_id: str, *, app_secret: Name) -> dict[str, Any]:
     """Create an app without subscriptions, or set its secret."""
     app = replace(state.accounts.apps.get(app_id) or GraphApp(app_id, ""), app_secret=app_secret)
     await save_app(state, app)
-    return AppView(app_id, app.callback_uri)
+    return {"app_id": app_id, "callback_uri": app.callback_uri}
 
 
-@operation("PUT", "/control/apps/{app_id}/webhook")
-async def put_webhook(state: SimulatorServices, body: WebhookBody, app: PathApp) -> AppView:
+@operation("PUT", "/control/apps/{app_id}/webhook", app_id=str, callback_uri=str, fields=tuple[str, ...])
+async def put_webhook(state: SimulatorServices, body: WebhookBody, app: PathApp) -> dict[str, Any]:
     """Set an app's callback URI after a handshake; an empty one turns webhooks off."""
     if body.callback_uri:
         try:
@@ -141,7 +133,7 @@ async def put_webhook(state: SimulatorServices, body: WebhookBody, app: PathApp)
     await save_app(state, replace(app, **changes))
     for account in state.accounts.accounts_of_app(app.app_id):
         await state.webhooks.retry_now(account.waba_id)
-    return AppView(app.app_id, body.callback_uri, fields)
+    return {"app_id": app.app_id, "callback_uri": body.callback_uri, "fields": fields}
 
 
 @operation("POST", "/control/accounts/{waba_id}/retry", retried=bool)
@@ -231,13 +223,5 @@ def _token_of(state: SimulatorServices, text: str) -> Token:
 
 
 def _token_view(state: SimulatorServices, token: Token) -> TokenView:
-    return TokenView(
-        token=token.token,
-        app_id=state.tokens.app_of(token),
-        waba_ids=token.waba_ids,
-        permissions=token.permissions,
-        issued_ms=token.issued_ms,
-        expires_ms=token.expires_ms,
-        is_revoked=token.is_revoked,
-        is_good=token.is_valid(state.clock.now_ms()),
-    )
+    members = asdict(replace(token, app_id=state.tokens.app_of(token)))
+    return TokenView(**members, is_good=token.is_valid(state.clock.now_ms()))

@@ -43,10 +43,7 @@ class InboundOptions(Struct, frozen=True, kw_only=True):
         context: dict[str, Any] = {}
         if self.context_id is not None:
             context |= {"from": number.phone_number, "id": self.context_id}
-        if self.forwarded:
-            context["forwarded"] = True
-        if self.frequently_forwarded:
-            context["frequently_forwarded"] = True
+        context |= self.rendered_marks()
         if self.referred_product is not None:
             context |= {"from": number.phone_number, "referred_product": self.referred_product}
         members: dict[str, Any] = {"context": context} if context else {}
@@ -208,14 +205,15 @@ def _unsupported(content: dict[str, Any]) -> PhoneMessage:
     return PhoneMessage("unsupported", members, {"text": "", "unsupported": {"type": kind or "unknown"}})
 
 
+def _notice(system: dict[str, Any]) -> PhoneMessage:
+    shown = {"text": system["body"], "system": system}
+    return PhoneMessage("system", {"system": system}, shown, opens_window=False, has_contact=False)
+
+
 def build_number_change(name: str, old_number: str, new_number: str) -> PhoneMessage:
     """Return the message about a changed phone number. Source: facts 7.4, `system`."""
     body = f"User {name} changed from {old_number} to {new_number}"
-    system = {"body": body, "wa_id": new_number, "type": "user_changed_number"}
-    return PhoneMessage(
-        "system", {"system": system}, {"text": body, "system": system},
-        opens_window=False, has_contact=False,
-    )  # fmt: skip
+    return _notice({"body": body, "wa_id": new_number, "type": "user_changed_number"})
 
 
 def user_id_change_text(phone: SimulatedPhone, user_id: str) -> str:
@@ -225,14 +223,8 @@ def user_id_change_text(phone: SimulatedPhone, user_id: str) -> str:
 
 def build_user_id_change(phone: SimulatedPhone, user_id: str) -> PhoneMessage:
     """Return the message about another user id. Source: the operator's page "Business-scoped user IDs"."""
-    body = user_id_change_text(phone, user_id)
-    system = {"body": body, "user_id": user_id, "type": "user_changed_user_id"}
-    if phone.shows_number:
-        system["wa_id"] = phone.whatsapp_id
-    return PhoneMessage(
-        "system", {"system": system}, {"text": body, "system": system},
-        opens_window=False, has_contact=False,
-    )  # fmt: skip
+    system = {"body": user_id_change_text(phone, user_id), "user_id": user_id, "type": "user_changed_user_id"}
+    return _notice(system | ({"wa_id": phone.whatsapp_id} if phone.shows_number else {}))
 
 
 # fmt: off

@@ -168,7 +168,6 @@ async def _write_message(
             *notes,
             *map(PLANNED_ACTIONS.insert, script_plan.actions),
             *((COUNT_PLANNED_STEP, counted) for counted in script_plan.counted_steps),
-            *script_plan.use_statements,
         )
         if is_held:
             return

@@ -123,16 +123,12 @@ def _is_delay(value: Any) -> bool:
     return len(pair) == 2 and all(_is_integer(delay, _WEEK_MS) for delay in pair) and pair[0] <= pair[1]
 
 
-def _is_probability(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
 _STEP_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     # member, is valid, accepted
     "on": (lambda value: value in STEP_TRIGGERS, ", ".join(STEP_TRIGGERS)),
     "do": (lambda value: value in STEP_ACTIONS, ", ".join(STEP_ACTIONS)),
     "after_ms": (_is_delay, "0 to 604800000, or [least, most]"),
-    "probability": (_is_probability, "0 to 1"),
+    "probability": (lambda value: type(value) in (int, float) and 0 <= value <= 1, "0 to 1"),
     "times": (lambda value: _is_integer(value, 1_000_000) and value > 0, "1 to 1000000"),
     "text": (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
     "index": (lambda value: _is_integer(value, 99), "0 to 99"),

@@ -1,5 +1,6 @@
 """Every script, and the rows that store their decisions (decision 0036)."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,12 +28,10 @@ class ScriptPlan:
     read_after_ms: int | None = None  # from delivery; None: it is not read automatically
     actions: tuple[PlannedAction, ...] = ()  # the planned actions
     counted_steps: tuple[tuple[str, int], ...] = ()  # owner and step of each planned step, to be counted
-    use_statements: tuple[Statement, ...] = ()  # store how often steps with `times` have been taken
 
     def postpone(self) -> "ScriptPlan":
         """Return the same plan with actions that wait until the message arrives."""
-        acts = tuple(replace(act, due_ms=None) for act in self.actions)
-        return ScriptPlan(self.decides_reading, self.read_after_ms, acts, self.counted_steps, self.use_statements)
+        return dataclasses.replace(self, actions=tuple(replace(action, due_ms=None) for action in self.actions))
 
 
 NO_PLAN: Final = ScriptPlan()
@@ -112,36 +111,25 @@ class Scripts:
         actions: list[PlannedAction] = []
         counted: dict[int, int] = {}
         read_after_ms: int | None = None
-        for planned_step in chosen:
-            if planned_step.step in uses:
-                counted[planned_step.step] = uses[planned_step.step] + 1
-            if script.steps[planned_step.step].do == "read":
-                sooner = planned_step.after_ms if read_after_ms is None else min(read_after_ms, planned_step.after_ms)
-                read_after_ms = sooner
-            elif planned_step.action:
-                due_ms = None if arrives_ms is None else arrives_ms + planned_step.after_ms
-                action_json = encode_json(planned_step.action).decode()
-                action = PlannedAction(
-                    due_ms,
-                    after_ms=planned_step.after_ms,
-                    phone=phone,
-                    phone_number_id=phone_number_id,
-                    wamid=wamid,
-                    owner=script.owner,
-                    step=planned_step.step,
-                    act=action_json,
-                )
-                actions.append(action)
+        for planned in chosen:
+            index, after_ms = planned.step, planned.after_ms
+            if index in uses:
+                counted[index] = uses[index] + 1
+            if script.steps[index].do == "read":
+                read_after_ms = after_ms if read_after_ms is None else min(read_after_ms, after_ms)
+            elif planned.action:
+                due_ms = None if arrives_ms is None else arrives_ms + after_ms
+                act = encode_json(planned.action).decode()
+                actions.append(PlannedAction(due_ms, after_ms, phone, phone_number_id, wamid, script.owner, index, act))
         if counted:
-            self._uses.put({**earlier_uses, **counted}, phone, script.owner)
+            now_used = {**earlier_uses, **counted}
+            self._uses.put(now_used, phone, script.owner)
+            self._store.write_soon([self._uses.save_statement(now_used, phone, script.owner)])
         return ScriptPlan(
             decides_reading=any(step.do == "read" for step in script.steps),
             read_after_ms=read_after_ms,
             actions=tuple(actions),
-            counted_steps=tuple((script.owner, planned_step.step) for planned_step in chosen),
-            use_statements=(self._uses.save_statement({**earlier_uses, **counted}, phone, script.owner),)
-            if counted
-            else (),
+            counted_steps=tuple((script.owner, planned.step) for planned in chosen),
         )
 
     async def counts(self, owner: str, steps: Sequence[ScriptStep]) -> list[dict[str, Any]]:
