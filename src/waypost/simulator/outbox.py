@@ -14,7 +14,6 @@ from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import (
-    FIELD_PREFIX,
     MESSAGE_UPDATE,
     OUTBOX,
     SUBSCRIPTION_KIND,
@@ -85,10 +84,6 @@ class Outbox:
         """Return the update about a changed template."""
         return Update(waba_id, at_ms, TEMPLATE_UPDATE, "", template_id, ascii_json(value))
 
-    def account_update(self, waba_id: str, at_ms: int, field: str, value: Any, *, subject: str = "") -> Update:
-        """Return an update about an account: the webhook field and its whole value."""
-        return Update(waba_id, at_ms, FIELD_PREFIX + field, "", subject, ascii_json(value))
-
     async def due_updates(self, outlet: Outlet, *, now_ms: int, limit: int) -> list[Update]:
         """Return the updates of an outlet that are due, in the order of due time and id."""
         condition = f"{outlet.condition} AND due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
@@ -103,16 +98,6 @@ class Outbox:
     async def next_due_times(self) -> list[NextDue]:
         """Return when the next update is due, by account and app, for those that have any."""
         return await self._store.rows(NextDue, _SELECT_NEXT_UPDATE, kind=SUBSCRIPTION_KIND)
-
-
-def number_value(number: Number, contact: dict[str, Any], member: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the value of a field about a number and one person: the content is the only item of its member."""
-    return {
-        "messaging_product": "whatsapp",
-        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
-        "contacts": [contact],
-        member: [content],
-    }
 
 
 def delete_update(update: Update) -> Statement:

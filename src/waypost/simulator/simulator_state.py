@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.records import Records
 from waypost.simulator.accounts.tokens import Tokens
@@ -26,7 +27,7 @@ from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettings, SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store, Values
 from waypost.simulator.tables import SCHEMA
-from waypost.simulator.tables.updates import Update, add_update
+from waypost.simulator.tables.updates import FIELD_PREFIX, Update, add_update
 
 StoredValue = TypeVar("StoredValue")
 WorkResult = TypeVar("WorkResult")
@@ -118,7 +119,7 @@ class Transaction:
     def notify(self, waba_id: str, field: str, value: Any, *, at_ms: int | None = None, subject: str = "") -> None:
         """Send the webhook with this field and value about an account; by default now."""
         due_ms = self.state.clock.now_ms() if at_ms is None else at_ms
-        self.send(self.state.outbox.account_update(waba_id, due_ms, field, value, subject=subject))
+        self.send(Update(waba_id, due_ms, FIELD_PREFIX + field, "", subject, ascii_json(value)))
 
     def wake_phone(self, phone: str) -> None:
         """Wake those who wait for something on a phone."""

@@ -144,8 +144,8 @@ async def decide_names(state: SimulatorServices, body: NamesBody, number: PathNu
             "requested_verified_name": name,
             "rejection_reason": body.rejection_reason,
         }
-        update = state.outbox.account_update(number.waba_id, state.clock.now_ms(), "phone_number_name_update", value)
-        await state.transact(lambda transaction: transaction.send(update))
+        field = "phone_number_name_update"
+        await state.transact(lambda transaction: transaction.notify(number.waba_id, field, value))
     return await show_names(state, state.accounts.numbers[number.phone_number_id])
 
 
@@ -193,13 +193,12 @@ async def upgrade_number(
         "event": "THROUGHPUT_UPGRADE",
         "current_limit": "TIER_UNLIMITED",
     }
-    update = state.outbox.account_update(number.waba_id, done_ms, "phone_number_quality_update", value)
 
     def write(transaction: Transaction) -> None:
         restriction = {"name": "MAINTENANCE", "until_ms": done_ms}
         transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, restriction)
         transaction.save(NUMBERS, replace(number, throughput=throughput), number.phone_number_id)
-        transaction.send(update)
+        transaction.notify(number.waba_id, "phone_number_quality_update", value, at_ms=done_ms)
 
     await state.transact(write)
     return {"phone_number_id": number.phone_number_id, "throughput": throughput, "maintenance_until_ms": done_ms}
@@ -239,7 +238,7 @@ async def put_flow_status(state: SimulatorServices, body: FlowStatusBody, flow: 
     def write(transaction: Transaction) -> None:
         known, now_ms = transaction.find(FLOWS, flow.flow_id) or flow, state.clock.now_ms()
         transaction.save(FLOWS, replace(known, status=body.status, updated_ms=now_ms), flow.flow_id)
-        transaction.send(state.outbox.account_update(flow.waba_id, now_ms, "flows", value))
+        transaction.notify(flow.waba_id, "flows", value)
 
     await state.transact(write)
     return {"flow_id": flow.flow_id, "status": body.status}

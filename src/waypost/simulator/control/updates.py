@@ -78,8 +78,7 @@ async def emit_account_update(
     state: SimulatorServices, body: WebhookUpdateBody, account: PathAccount
 ) -> dict[str, bool]:
     """Send an update about an account through its webhooks: signed, and retried."""
-    update = state.outbox.account_update(account.waba_id, state.clock.now_ms(), body.field, body.value)
-    await state.transact(lambda transaction: transaction.send(update))
+    await state.transact(lambda transaction: transaction.notify(account.waba_id, body.field, body.value))
     return {"queued": state.outbox.has_subscribers(account.waba_id, body.field)}
 
 

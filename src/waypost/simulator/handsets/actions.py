@@ -33,7 +33,7 @@ from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.blocks import is_blocked
-from waypost.simulator.outbox import number_value, status_json, status_recipient
+from waypost.simulator.outbox import status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
@@ -232,8 +232,8 @@ async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> 
                 "timestamp": str(at_ms // 1000),
             }
             contact = msgspec.structs.replace(owner, user_id=user_id).contact()
-            value = number_value(number, contact, "user_id_update", change)
-            transaction.send(state.outbox.account_update(number.waba_id, at_ms, "user_id_update", value))
+            value = number.webhook_value(contacts=[contact], user_id_update=[change])
+            transaction.notify(number.waba_id, "user_id_update", value, at_ms=at_ms)
         transaction.run(saved)
         return wamids
 
@@ -341,11 +341,11 @@ def set_marketing_preference(
         "value": "resume" if wants else "stop",
         "timestamp": at_ms // 1000,
     }
-    value = number_value(number, owner.contact(), "user_preferences", preference)
+    value = number.webhook_value(contacts=[owner.contact()], user_preferences=[preference])
 
     def write(transaction: Transaction) -> None:
         transaction.run(saved)
-        transaction.send(state.outbox.account_update(number.waba_id, at_ms, "user_preferences", value))
+        transaction.notify(number.waba_id, "user_preferences", value, at_ms=at_ms)
 
     return write
 

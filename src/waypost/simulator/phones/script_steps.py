@@ -128,7 +128,10 @@ _STEP_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "on": (lambda value: value in STEP_TRIGGERS, ", ".join(STEP_TRIGGERS)),
     "do": (lambda value: value in STEP_ACTIONS, ", ".join(STEP_ACTIONS)),
     "after_ms": (_is_delay, "0 to 604800000, or [least, most]"),
-    "probability": (lambda value: type(value) in (int, float) and 0 <= value <= 1, "0 to 1"),
+    "probability": (
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
+        "0 to 1",
+    ),
     "times": (lambda value: _is_integer(value, 1_000_000) and value > 0, "1 to 1000000"),
     "text": (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
     "index": (lambda value: _is_integer(value, 99), "0 to 99"),
