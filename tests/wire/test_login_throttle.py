@@ -20,11 +20,7 @@ MOST = RATES["login_address"].at_most
 async def waypost(tmp_path: Path) -> AsyncIterator[Waypost]:
     """A service behind a proxy."""
     clock = ManualClock()
-    settings = Settings(
-        data=tmp_path,
-        secret_key=INSTANCE_KEY,
-        trusted_proxies="10.0.0.0/8, 192.168.1.7",  # pyright: ignore[reportArgumentType]  as in the environment
-    )
+    settings = Settings(data=tmp_path, secret_key=INSTANCE_KEY, trusted_proxies=("10.0.0.0/8", "192.168.1.7"))
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()
     yield waypost
