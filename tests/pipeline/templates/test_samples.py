@@ -8,8 +8,12 @@ import aiohttp
 import pytest
 
 from tests.support.builders import APP, is_event
+from tests.support.manual_clock import ManualClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import PipelineHarness
+from tests.support.polling import poll_until
+from tests.support.template_requests import edit_template, read_template
+from waypost.base.clock import DAY_MS
 
 pytestmark = pytest.mark.content_only
 
@@ -64,3 +68,27 @@ async def test_each_of_several_handles_of_ours_is_replaced_by_a_handle_of_the_op
 
     operator_handles = (await pipeline.control("GET", "handles"))["handles"]
     assert [handle["size_bytes"] for handle in operator_handles] == [len(PNG)] * 2  # it checks each line
+
+
+@pytest.mark.both_engines
+async def test_edit_keeps_a_sample_whose_upload_has_expired(make_pipeline: Any) -> None:
+    clock = ManualClock()
+    pipeline: PipelineHarness = await make_pipeline(clock=clock)
+    template_id = await pipeline.approved_template(
+        templateType="IMAGE",
+        category="MARKETING",
+        content="Look at this shoe.",
+        example="Look at this shoe.",
+        enableSample="true",
+        mediaId=await upload(pipeline, "media"),
+    )
+    clock.advance(ms=31 * DAY_MS)
+
+    await edit_template(pipeline, template_id, content="Look at that shoe.", example="Look at that shoe.")
+
+    async def read_later() -> tuple[str, str]:
+        clock.advance(ms=500)  # the operator reviews it after a while
+        template = await read_template(pipeline, template_id)
+        return template["status"], json.loads(template["containerMeta"])["data"]
+
+    await poll_until(read_later, lambda read: read == ("APPROVED", "Look at that shoe."))

@@ -106,7 +106,7 @@ async def check_samples(
     uploads = await services.database.read(find_uploads, app.partner_id, named, now_ms)
     account = await services.directory.operator_account_of(app)
     operator_app_id = account.fields.get("app_id", "") if account else ""
-    submitted = {text for header in _headers(before) for text in _references(header.owner)} if before else set[str]()
+    submitted = {text for header in _headers(before) for text in _references(header.owner).values()} if before else ()
     for header in headers:
         for field, reference in _references(header.owner).items():
             lines = handle_lines(reference) or (reference,)
