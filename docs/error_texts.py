@@ -29,9 +29,9 @@ from tests.support.case_files import (
 from waypost.cli.setting_sources import GivenValue, describe_invalid_setting
 from waypost.config import SETTINGS, InvalidSettingValue, convert_settings
 from waypost.domain.errors import ErrorCode
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import declared_struct, read_members
 from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import declared_struct, read_members
 from waypost.wire.errors import ERRORS
 
 SOURCE: Final = Path(__file__).parents[1] / "src" / "waypost"

@@ -15,8 +15,8 @@ from msgspec import inspect
 from waypost.admin.operation import AnyFields
 from waypost.admin.routes import PATH_PARAMETERS
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
+from waypost.simulator.apis.control_operations import declared_struct
 from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control_operations import declared_struct
 
 _SECTION: Final = re.compile(r"\n\n(?:Args|Raises|Returns|Source|Yields)\b.*", re.DOTALL)
 _PARAMETER: Final = re.compile(r"([^/]+)/\{(\w+)\}")

@@ -9,13 +9,13 @@ from msgspec.structs import fields
 from docs.api_pages import shape_of
 from docs.markdown import default_text, page, table
 from waypost.base.invalid_values import accepted_by, accepted_values
+from waypost.simulator.apis.control_operations import declared_struct, response_struct
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.media import MediaBody
-from waypost.simulator.control_operations import declared_struct, response_struct
 from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.graph.routes import CALL_NAMES
-from waypost.simulator.settings import ChangeableSettings
+from waypost.simulator.storage.settings import ChangeableSettings
 
 
 def control_page() -> str:

@@ -16,8 +16,8 @@ from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly import snapshot
 from waypost.base.clock import ClockSetting
 from waypost.simulator import SnapshotError
-from waypost.simulator.store import Store
-from waypost.simulator.tables import SCHEMA
+from waypost.simulator.storage.store import Store
+from waypost.simulator.storage.tables import SCHEMA
 
 HOUR_MS = 3_600_000
 LATER_MS = 600_000

@@ -22,8 +22,8 @@ from waypost.assembly.http.pacing import Pacing
 from waypost.assembly.http.protocol import LimitedProtocol
 from waypost.domain.errors import ApiError
 from waypost.queue.job import Job
-from waypost.simulator.errors import GraphApiError
-from waypost.simulator.requests import Call
+from waypost.simulator.apis.errors import GraphApiError
+from waypost.simulator.apis.requests import Call
 
 MB: Final = 1_000_000
 REJECTIONS: Final = {400, 401, 403, 413, 429}

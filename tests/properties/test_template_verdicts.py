@@ -16,7 +16,7 @@ from waypost.domain.templates.template import add_type_button
 from waypost.domain.templates.variables import split_at_variables, variable_names, word_count
 from waypost.domain.templates.violations import find_violations
 from waypost.operators.cloud.templates import template_body
-from waypost.simulator.errors import GraphApiError
+from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.reviews import review_decision
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.template import SimulatedTemplate

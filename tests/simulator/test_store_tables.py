@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from waypost.simulator.store import Store
-from waypost.simulator.tables import SCHEMA
+from waypost.simulator.storage.store import Store
+from waypost.simulator.storage.tables import SCHEMA
 from waypost.store.engines.sqlite import SqliteEngine
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from waypost.admin.operation import AdminRoute
 from waypost.base.written_numbers import encode_json
-from waypost.simulator import control_operations
+from waypost.simulator.apis import control_operations
 
 
 def difference(response_type: Any, response: Any) -> str:

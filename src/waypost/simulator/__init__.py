@@ -1,11 +1,11 @@
 """Simulator of the operator's Graph API, with phones; shares only `base` with the service."""
 
+from waypost.simulator.apis.dev_partners import DevPartners
+from waypost.simulator.apis.dev_snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
 from waypost.simulator.control.fault_reading import InvalidScenario, Scenario, read_scenario
-from waypost.simulator.dev_partners import DevPartners
-from waypost.simulator.dev_snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
-from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.simulator import Simulator
-from waypost.simulator.store import FILE_REVISION, DamagedFile, IncompatibleFile
+from waypost.simulator.storage.settings import AccountSeed, NumberSeed, SimulatorSettings
+from waypost.simulator.storage.store import FILE_REVISION, DamagedFile, IncompatibleFile
 
 STARTUP_ERRORS = (DamagedFile, IncompatibleFile, InvalidScenario, SnapshotError)
 """Errors that prevent a start; their texts have a fix hint."""

@@ -11,7 +11,7 @@ from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.simulator.messages.held_messages import find_decided_templates, release_or_drop_all
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.model import (
     TEMPLATE_ACTIONS,
     account_templates,

@@ -8,14 +8,12 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.loops import Loop
 from waypost.base.time_travel import TimeTravel
-from waypost.simulator.accounts.usage_counts import ManagementCallUsage, ThroughputLimits
+from waypost.simulator.apis.dev_partners import DevPartners
+from waypost.simulator.apis.dev_snapshots import SnapshotStore
 from waypost.simulator.calling.model import CALLS
-from waypost.simulator.dev_partners import DevPartners
-from waypost.simulator.dev_snapshots import SnapshotStore
 from waypost.simulator.faults.faults import FAULTS
 from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.groups.model import GROUPS
-from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.link_fetches import MediaLinkFetcher
 from waypost.simulator.media.media import MEDIA
 from waypost.simulator.media.uploads import UPLOADS
@@ -23,9 +21,11 @@ from waypost.simulator.numbers.blocks import BLOCKS
 from waypost.simulator.numbers.qr_codes import QR_CODES
 from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.payments.model import CONFIGURATIONS
-from waypost.simulator.phones.scripts import Scripts
-from waypost.simulator.settings import SimulatorSettings
-from waypost.simulator.simulator_state import SimulatorState
+from waypost.simulator.state.accounts.usage_counts import ManagementCallUsage, ThroughputLimits
+from waypost.simulator.state.phones.scripts import Scripts
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.storage.keyed_store import StoredKind
+from waypost.simulator.storage.settings import SimulatorSettings
 from waypost.simulator.templates.model import NAME_LOCKS, TEMPLATE_USES, TEMPLATES
 from waypost.simulator.webhooks.webhooks import WebhookSender
 

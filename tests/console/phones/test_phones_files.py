@@ -17,7 +17,7 @@ from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.assembly.dev import demo
 from waypost.assembly.http.swappable_app import SwappableApp
 from waypost.client.api_client import ApiResponseError, InProcessTransport
-from waypost.simulator.control_operations import file_response
+from waypost.simulator.apis.control_operations import file_response
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 ANN: Final = demo.DESTINATION

@@ -17,7 +17,6 @@ from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.accounts.accounts import Account, Business, GraphApp, Number, partner_id
 from waypost.simulator.control.control_api import CALLS as ALL_CALLS
 from waypost.simulator.flows.model import Flow
 from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES
@@ -26,6 +25,7 @@ from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
 from waypost.simulator.onboarding.signups import Signup
+from waypost.simulator.state.accounts.accounts import Account, Business, GraphApp, Number, partner_id
 from waypost.simulator.templates.template import SimulatedTemplate
 
 CALLS: Final = [call for call in ALL_CALLS if not call[1].startswith("/control/partners")]

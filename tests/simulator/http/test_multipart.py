@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from waypost.base.http.multipart import MAX_PARTS, PartHead
-from waypost.simulator.errors import GraphApiError
-from waypost.simulator.requests import MultipartForm
+from waypost.simulator.apis.errors import GraphApiError
+from waypost.simulator.apis.requests import MultipartForm
 
 BOUNDARY = b"==b"
 PIECES = st.lists(st.sampled_from([b"\r\n--==b", b"--==b", b"\r\n", b"--", b"\r", b"a", b"\x00"]))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.errors import TITLES
+from waypost.simulator.apis.errors import TITLES
 from waypost.simulator.messages.limits import SENDING_RESTRICTIONS
 
 HOUR_MS = 3_600_000

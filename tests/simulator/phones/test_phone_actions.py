@@ -8,7 +8,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, TOKEN, WABA, Bench
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.apis.control_error import ControlApiError
 
 JsonObject = dict[str, Any]
 CONTENT = b"\x89PNG picture"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, Bench
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.phones.script_steps import (
+from waypost.simulator.state.phones.script_steps import (
     STEP_ACTIONS,
     STEP_TRIGGERS,
     InvalidScript,

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Final
 from msgspec.structs import replace
 
 from waypost.base.json_values import object_of, text_or_none
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import SETTINGS
-from waypost.simulator.accounts.tokens import MESSAGING
+from waypost.simulator.apis.errors import bad_parameter, message_error
+from waypost.simulator.apis.parameters import ProductParameters, one_of, read_parameters
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling.model import CALLS, CallState, call_error, end_call, save_call, unschedule_end
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
-from waypost.simulator.errors import bad_parameter, message_error
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.parameters import ProductParameters, one_of, read_parameters
-from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts.records import SETTINGS
+from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.simulator_state import Transaction
 
 operation = GraphOperations()
 

@@ -11,10 +11,10 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.ids import Ids
-from waypost.simulator.errors import GraphApiError, message_error
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.simulator_state import SimulatorState, Transaction
-from waypost.simulator.tables.updates import delete_scheduled
+from waypost.simulator.apis.errors import GraphApiError, message_error
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
+from waypost.simulator.storage.tables.updates import delete_scheduled
 
 RING_MS: Final = 60_000
 """How long a business has to accept a call."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from waypost.base.json_values import list_or_none, object_of, object_or_none
-from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.apis.errors import GraphApiError, bad_parameter
 
 ON, OFF = "ENABLED", "DISABLED"
 _ICON_VISIBILITIES: Final = ("DEFAULT", "DISABLE_ALL")

@@ -5,17 +5,17 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from waypost.simulator.accounts.accounts import Account, Destination, GraphApp, owner_id, partner_id
-from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
-from waypost.simulator.accounts.tokens import PERMISSIONS, Token
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object
+from waypost.simulator.apis.field_types import Id, Name, accepts
 from waypost.simulator.control.numbers import number_view
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations, find, path_object
-from waypost.simulator.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
 from waypost.simulator.onboarding.accounts import save_account, save_app
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.updates import WEBHOOK_FIELDS, Outlet
+from waypost.simulator.state.accounts.accounts import Account, Destination, GraphApp, owner_id, partner_id
+from waypost.simulator.state.accounts.records import DIRECT_SEND, MARKETING
+from waypost.simulator.state.accounts.tokens import PERMISSIONS, Token
+from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS, Outlet
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, WebhookRetry, verify_endpoint
 
 _ADDRESS = "an http or https URL, or an empty text: no webhooks"

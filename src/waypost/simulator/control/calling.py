@@ -4,7 +4,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from waypost.simulator.accounts.records import SETTINGS
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlOperations, path_object
+from waypost.simulator.apis.field_types import BusinessNumber
 from waypost.simulator.calling.model import (
     CALLS,
     CallState,
@@ -20,12 +22,10 @@ from waypost.simulator.calling.model import (
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
 from waypost.simulator.control.phone_actions import business_number, check_reachable
 from waypost.simulator.control.phones import PathPhone
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlOperations, path_object
-from waypost.simulator.field_types import BusinessNumber
 from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.state.accounts.records import SETTINGS
+from waypost.simulator.state.simulator_state import Transaction
 
 _SDP: Final = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
 """The offer of a phone without media: a session description with nothing in it. Source: RFC 8866."""

@@ -8,15 +8,15 @@ from starlette.requests import Request
 
 from waypost.base.invalid_values import accepted_by
 from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotIdle, TimeTravel
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import (
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import (
     ClientLeftDuringWork,
     ControlBody,
     ControlOperations,
     ParameterReader,
     run_while_connected,
 )
-from waypost.simulator.field_types import accepts
+from waypost.simulator.apis.field_types import accepts
 
 _TIME: Final = "milliseconds since the epoch, not before now"
 _LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: date types go further

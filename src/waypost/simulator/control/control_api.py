@@ -10,7 +10,17 @@ from starlette.routing import Route, Router
 
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
-from waypost.simulator import dev_partners, dev_snapshots
+from waypost.simulator.apis import dev_partners, dev_snapshots
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import (
+    BYTES,
+    JSON,
+    ControlCall,
+    bind_endpoint,
+    check_caller,
+    json_response,
+)
+from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.control import (
     accounts,
     calling,
@@ -28,9 +38,6 @@ from waypost.simulator.control import (
     templates,
     updates,
 )
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import BYTES, JSON, ControlCall, bind_endpoint, check_caller, json_response
-from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
 
 _MEDIA_PATH: Final = "/control/media"

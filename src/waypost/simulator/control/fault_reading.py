@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from waypost.base.error_texts import error_text, toml_error_text
-from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
@@ -24,7 +24,7 @@ from waypost.simulator.faults.fault_kinds import (
     FaultParameter,
 )
 from waypost.simulator.graph.routes import CALL_NAMES, TEMPLATE_CALL_NAMES
-from waypost.simulator.graph_operations import SEND
+from waypost.simulator.state.graph_operations import SEND
 
 _MAX_FAULTS: Final = 1000
 _SEED: Final = FaultParameter("seed", "whole", 0, 2**63 - 1)

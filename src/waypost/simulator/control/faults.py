@@ -4,9 +4,10 @@ from typing import Annotated, Any, Final, cast
 
 from starlette.requests import Request
 
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlOperations, path_object, read_bytes
+from waypost.simulator.apis.requests import decode_json
 from waypost.simulator.control.fault_reading import read_faults
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlOperations, path_object, read_bytes
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
@@ -28,7 +29,6 @@ from waypost.simulator.faults.faults import (
     list_firings,
 )
 from waypost.simulator.graph.routes import CALL_NAMES
-from waypost.simulator.requests import decode_json
 from waypost.simulator.services import SimulatorServices
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'

@@ -5,17 +5,17 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlOperations, find, path_object
+from waypost.simulator.apis.field_types import BusinessNumber, Digits, accepts
 from waypost.simulator.control.phone_actions import business_number
 from waypost.simulator.control.phones import PhoneSettingsBody, Script, Seed, phone_settings
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlOperations, find, path_object
-from waypost.simulator.field_types import BusinessNumber, Digits, accepts
-from waypost.simulator.phones.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
-from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import count_failures, count_outcomes
-from waypost.simulator.tables.phone_plans import count_waiting
+from waypost.simulator.state.phones.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
+from waypost.simulator.state.phones.script_steps import read_steps
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.tables.messages import count_failures, count_outcomes
+from waypost.simulator.storage.tables.phone_plans import count_waiting
 
 PathFleet = Annotated[Fleet, path_object("name", lambda state: state.fleets.by_name, "is no fleet")]
 

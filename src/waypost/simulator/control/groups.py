@@ -6,11 +6,11 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import text_or_none
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlOperations, path_object
+from waypost.simulator.apis.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
 from waypost.simulator.control.phones import PathPhone
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlOperations, path_object
-from waypost.simulator.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
     GROUPS,
@@ -31,8 +31,8 @@ from waypost.simulator.handsets.group_chats import list_group_messages, wait_for
 from waypost.simulator.handsets.group_chats import read_group as read_group_messages
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import MESSAGES
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.tables.messages import MESSAGES
 
 PathGroup = Annotated[
     SimulatedGroup,

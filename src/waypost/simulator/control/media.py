@@ -6,9 +6,8 @@ from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from waypost.simulator.control.phone_actions import business_number
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import (
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import (
     BYTES,
     ControlBody,
     ControlOperations,
@@ -19,8 +18,9 @@ from waypost.simulator.control_operations import (
     read_bytes,
     read_members,
 )
-from waypost.simulator.errors import GraphApiError
-from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text
+from waypost.simulator.apis.errors import GraphApiError
+from waypost.simulator.apis.field_types import BusinessNumber, FileName, Name, Text
+from waypost.simulator.control.phone_actions import business_number
 from waypost.simulator.media.media import MEDIA, SimulatedMedia, add_inbound_media, add_media, delete_media, find_media
 from waypost.simulator.media.uploads import UPLOADS, UploadSession, find_by_handle
 from waypost.simulator.services import SimulatorServices

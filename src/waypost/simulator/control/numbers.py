@@ -5,8 +5,17 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict, replace
 
-from waypost.simulator.accounts.accounts import NUMBERS, Number
-from waypost.simulator.accounts.records import (
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object, present_members
+from waypost.simulator.apis.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
+from waypost.simulator.control.phones import PathPhone
+from waypost.simulator.flows.model import FLOWS, Flow
+from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
+from waypost.simulator.numbers.names import decide_display_name
+from waypost.simulator.onboarding.accounts import save_number
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.accounts.accounts import NUMBERS, Number
+from waypost.simulator.state.accounts.records import (
     ALLOWED,
     IDENTITY,
     NAMES,
@@ -14,16 +23,7 @@ from waypost.simulator.accounts.records import (
     REGISTRATION,
     SENDING_RESTRICTION,
 )
-from waypost.simulator.control.phones import PathPhone
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations, find, path_object, present_members
-from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
-from waypost.simulator.flows.model import FLOWS, Flow
-from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
-from waypost.simulator.numbers.names import decide_display_name
-from waypost.simulator.onboarding.accounts import save_number
-from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import Transaction
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from waypost.base.invalid_values import accepted_by
-from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find
+from waypost.simulator.apis.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.control.phones import PathPhone, phone_details
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations, find
-from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets import actions as handset_actions
 from waypost.simulator.handsets.actions import (
@@ -38,7 +37,8 @@ from waypost.simulator.messages.marketing import MARKETING_MARK, click_link
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.payments import model as payments
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.storage.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
 
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 

@@ -7,9 +7,9 @@ from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
 from waypost.base.written_numbers import encode_json
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations, ParameterReader, present_members
-from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, ParameterReader, present_members
+from waypost.simulator.apis.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets import reachability
 from waypost.simulator.handsets.actions import list_spam_reports
 from waypost.simulator.handsets.inboxes import (
@@ -23,14 +23,14 @@ from waypost.simulator.handsets.inboxes import (
     wait_for_new_message,
 )
 from waypost.simulator.messages.statuses import PHONE_CONDITIONS
-from waypost.simulator.phones.phone import READ_ON_REQUEST, SimulatedPhone
-from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.store import Statement
-from waypost.simulator.tables.messages import find_by_wamids
-from waypost.simulator.tables.phone_plans import count_waiting
+from waypost.simulator.state.phones.phone import READ_ON_REQUEST, SimulatedPhone
+from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.phones.script_steps import read_steps
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.store import Statement
+from waypost.simulator.storage.tables.messages import find_by_wamids
+from waypost.simulator.storage.tables.phone_plans import count_waiting
 
 MAX_RANKED_PHONES: Final = 2_000
 """With more phones outside fleets, only those that the newest messages belong to are listed."""

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members
+from waypost.simulator.apis.field_types import Position
 from waypost.simulator.control.accounts import account_view
 from waypost.simulator.control.faults import list_faults
-from waypost.simulator.control_operations import ControlOperations, json_response, present_members
-from waypost.simulator.field_types import Position
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.settings import SettingsChange
-from waypost.simulator.store import STORE_FAILURES
-from waypost.simulator.tables.messages import MESSAGES
-from waypost.simulator.tables.updates import COUNT_WAITING_UPDATES, OUTBOX
+from waypost.simulator.storage.settings import SettingsChange
+from waypost.simulator.storage.store import STORE_FAILURES
+from waypost.simulator.storage.tables.messages import MESSAGES
+from waypost.simulator.storage.tables.updates import COUNT_WAITING_UPDATES, OUTBOX
 
 operation = ControlOperations()
 

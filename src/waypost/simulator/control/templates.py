@@ -7,14 +7,14 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlOperations, path_object
-from waypost.simulator.errors import GraphApiError
-from waypost.simulator.field_types import HoldMs, accepts
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlOperations, path_object
+from waypost.simulator.apis.errors import GraphApiError
+from waypost.simulator.apis.field_types import HoldMs, accepts
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.model import (
     ACTION_NAMES,
     TEMPLATES,

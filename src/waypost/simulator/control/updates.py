@@ -5,18 +5,18 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations
+from waypost.simulator.apis.errors import webhook_error
+from waypost.simulator.apis.field_types import USER_ID, Name, accepts
 from waypost.simulator.control.accounts import PathAccount
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import ControlBody, ControlOperations
-from waypost.simulator.errors import webhook_error
-from waypost.simulator.field_types import USER_ID, Name, accepts
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
-from waypost.simulator.outbox import failed_status_phone, status_json, status_recipient
-from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import MESSAGES, set_status
-from waypost.simulator.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, delete_scheduled
+from waypost.simulator.state.outbox import failed_status_phone, status_json, status_recipient
+from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.tables.messages import MESSAGES, set_status
+from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, delete_scheduled
 
 operation = ControlOperations()
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.simulator.faults.fault_kinds import ANY, FAULT_FILTERS, FaultKind, find_fault_kind
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 _FILTER_NAMES: Final = tuple(FAULT_FILTERS)
 

@@ -11,8 +11,10 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import list_of, text_or_none
-from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.errors import GraphApiError, bad_parameter, coded_error, no_such_object
+from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error, no_such_object
+from waypost.simulator.apis.links import is_valid_link, signed_link
+from waypost.simulator.apis.parameters import is_missing, read_parameters, text_between
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.flows.model import (
     DEPRECATED,
     DRAFT,
@@ -26,12 +28,10 @@ from waypost.simulator.flows.model import (
     find_flow_by_name,
     validation_errors,
 )
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.links import is_valid_link, signed_link
-from waypost.simulator.nodes import app_data, node_fields, page
-from waypost.simulator.parameters import is_missing, read_parameters, text_between
-from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.accounts.accounts import Account
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import app_data, node_fields, page
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 

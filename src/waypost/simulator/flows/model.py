@@ -9,8 +9,8 @@ import msgspec
 
 from waypost.base.error_texts import json_error_text
 from waypost.base.json_values import list_of, object_of, object_or_none, text_or_none
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 DRAFT: Final = "DRAFT"
 PUBLISHED: Final = "PUBLISHED"

@@ -8,11 +8,11 @@ from typing import Any, Final, Protocol
 from msgspec.structs import replace
 
 from waypost.base.json_values import object_of, text_or_none
-from waypost.simulator.errors import TITLES, GraphApiError
+from waypost.simulator.apis.errors import TITLES, GraphApiError
+from waypost.simulator.apis.requests import Call, Download, Receive, Scope, Send
 from waypost.simulator.faults.faults import ArmedFault, FaultSubject, armed_faults, select_fault
-from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.requests import Call, Download, Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.phones.phones import phone_digits
 from waypost.simulator.templates.template import SimulatedTemplate
 
 CONNECTION_EXTENSION: Final = "waypost.connection"

@@ -13,20 +13,8 @@ from waypost.base.batching import GroupCommitClosed
 from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
-from waypost.simulator.accounts.accounts import Account, GraphApp, find_business
-from waypost.simulator.accounts.tokens import check_permission
-from waypost.simulator.accounts.usage_counts import COUNTED_EDGES
-from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
-from waypost.simulator.flows.model import FLOWS
-from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out
-from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES, GraphResponse
-from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation
-from waypost.simulator.groups.model import GROUPS
-from waypost.simulator.media.media import find_media
-from waypost.simulator.media.uploads import find_upload
-from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
-from waypost.simulator.onboarding.signups import SIGNUPS
-from waypost.simulator.requests import (
+from waypost.simulator.apis.errors import TITLES, GraphApiError, no_such_object, trace_id
+from waypost.simulator.apis.requests import (
     Call,
     ClientDisconnected,
     Download,
@@ -38,7 +26,19 @@ from waypost.simulator.requests import (
     send_download,
     send_json,
 )
+from waypost.simulator.flows.model import FLOWS
+from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out
+from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES, GraphResponse
+from waypost.simulator.groups.model import GROUPS
+from waypost.simulator.media.media import find_media
+from waypost.simulator.media.uploads import find_upload
+from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
+from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.accounts.accounts import Account, GraphApp, find_business
+from waypost.simulator.state.accounts.tokens import check_permission
+from waypost.simulator.state.accounts.usage_counts import COUNTED_EDGES
+from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation
 
 _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")

@@ -7,26 +7,26 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from waypost.base.json_values import object_of, objects_in, texts_in
-from waypost.simulator.accounts.accounts import Account, Business, GraphApp, Number, owner_id
-from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
-from waypost.simulator.accounts.tokens import MANAGEMENT, MESSAGING
-from waypost.simulator.errors import bad_parameter
+from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.parameters import is_missing
+from waypost.simulator.apis.requests import Call
 from waypost.simulator.flows.graph import flow_node, list_flows
 from waypost.simulator.flows.model import Flow
-from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.groups.graph import list_groups, list_join_requests, show_group
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.messages.limits import find_restriction
 from waypost.simulator.messages.marketing import AD_PREFIX, find_marketing_status
-from waypost.simulator.nodes import Fields, app_data, node_fields, page
 from waypost.simulator.numbers.names import show_username, suggest_usernames
 from waypost.simulator.numbers.qr_codes import list_qr_codes
 from waypost.simulator.numbers.settings import show_commerce, show_key, show_settings
-from waypost.simulator.parameters import is_missing
 from waypost.simulator.payments.graph import list_configurations
 from waypost.simulator.payments.model import find_configuration
-from waypost.simulator.requests import Call
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.accounts.accounts import Account, Business, GraphApp, Number, owner_id
+from waypost.simulator.state.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
+from waypost.simulator.state.accounts.tokens import MANAGEMENT, MESSAGING
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import Fields, app_data, node_fields, page
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
 from waypost.simulator.templates.template import SimulatedTemplate
 

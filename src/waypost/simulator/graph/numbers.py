@@ -3,21 +3,21 @@
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import NAMES, REGISTRATION
-from waypost.simulator.accounts.tokens import MESSAGING
-from waypost.simulator.errors import bad_parameter, trace_id
+from waypost.simulator.apis.errors import bad_parameter, trace_id
+from waypost.simulator.apis.parameters import ProductParameters, read_parameters
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.graph.apps import read_override
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.nodes import page
 from waypost.simulator.numbers.blocks import BLOCKS, block_phones, unblock_phones
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import read_pin
 from waypost.simulator.onboarding.accounts import set_number_webhook
-from waypost.simulator.parameters import ProductParameters, read_parameters
-from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts.records import NAMES, REGISTRATION
+from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import page
+from waypost.simulator.state.phones.phones import phone_digits
 
 operation = GraphOperations()
 

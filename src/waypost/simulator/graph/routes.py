@@ -2,13 +2,11 @@
 
 from typing import Any, Final
 
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.tokens import MESSAGING
+from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling import graph as calling
-from waypost.simulator.errors import bad_parameter
 from waypost.simulator.flows import graph as flows
 from waypost.simulator.graph import apps, nodes, numbers, templates
-from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.media import graph as media
 from waypost.simulator.media import uploads
@@ -17,8 +15,10 @@ from waypost.simulator.messages.sending import accept_message
 from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, registration, settings
 from waypost.simulator.onboarding import signups
 from waypost.simulator.payments import graph as payments
-from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 
 operation = GraphOperations()
 

@@ -5,12 +5,11 @@ from functools import partial
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, list_or_none, objects_in, text_or_none, texts_in
-from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.accounts.records import INSIGHTS
-from waypost.simulator.errors import bad_parameter, template_error
+from waypost.simulator.apis.errors import bad_parameter, template_error
+from waypost.simulator.apis.languages import LANGUAGES
+from waypost.simulator.apis.parameters import is_missing
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
 from waypost.simulator.graph.nodes import template_node
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.languages import LANGUAGES
 from waypost.simulator.messages.analytics import (
     DAY_S,
     TEMPLATE_METRICS,
@@ -18,11 +17,12 @@ from waypost.simulator.messages.analytics import (
     count_sends,
     data_point_view,
 )
-from waypost.simulator.nodes import page
-from waypost.simulator.parameters import is_missing
-from waypost.simulator.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.state.accounts.accounts import Account
+from waypost.simulator.state.accounts.records import INSIGHTS
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import page
+from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.drafts import fill_preset_texts
 from waypost.simulator.templates.library import LIBRARY, draft_from_library, is_in_library_query, library_view

@@ -9,10 +9,9 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.ids import Ids
 from waypost.base.json_values import list_or_none, object_of, text_or_none, texts_in
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.tokens import MESSAGING
-from waypost.simulator.errors import TITLES, bad_parameter, message_error
-from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.apis.errors import TITLES, bad_parameter, message_error
+from waypost.simulator.apis.parameters import ProductParameters, check_text, is_missing, one_of, read_parameters
+from waypost.simulator.apis.requests import Call, open_form, parse_parameter
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
     AUTO_APPROVE,
@@ -28,11 +27,12 @@ from waypost.simulator.groups.model import (
     make_group_id,
     send,
 )
-from waypost.simulator.nodes import page, requested_fields, unknown_field
-from waypost.simulator.parameters import ProductParameters, check_text, is_missing, one_of, read_parameters
-from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.requests import Call, open_form, parse_parameter
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import page, requested_fields, unknown_field
+from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.simulator.errors import message_error
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.apis.errors import message_error
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 MAX_PARTICIPANTS: Final = 8
 AUTO_APPROVE: Final = "auto_approve"

@@ -10,9 +10,8 @@ import msgspec
 
 from waypost.base.json_values import object_of
 from waypost.base.written_numbers import ascii_json, encode_json
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.errors import GraphApiError
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets.phone_messages import (
     InboundOptions,
@@ -26,19 +25,20 @@ from waypost.simulator.handsets.phone_messages import (
     build_user_id_change,
     user_id_change_text,
 )
-from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.media import SimulatedMedia, add_inbound_media, find_media
 from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.blocks import is_blocked
-from waypost.simulator.outbox import status_json, status_recipient
-from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
-from waypost.simulator.tables.updates import MESSAGE_UPDATE, OUTBOX, Update
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.outbox import status_json, status_recipient
+from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
+from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, OUTBOX, Update
 
 _UNREAD: Final = (
     "phone=:phone AND phone_number_id=:phone_number_id AND is_inbound=0 AND delivered_ms<=:now_ms "

@@ -8,8 +8,8 @@ from waypost.simulator.handsets.inboxes import message_view, wait_until
 from waypost.simulator.handsets.reachability import read_group_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 
 _SHOWN: Final = (
     "phone=:recipient AND position>:after AND failed_ms IS NULL AND at_ms>=:joined_ms AND (is_inbound=1 OR EXISTS ("

@@ -10,7 +10,7 @@ import msgspec
 
 from waypost.base.clock import HOUR_MS, Clock
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
+from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
 
 Shown = TypeVar("Shown")
 _NEXT_DELIVERY: Final = (

@@ -13,11 +13,11 @@ from msgspec import Meta, Struct
 from waypost.base.invalid_values import name_type
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.base.written_numbers import ascii_json
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.field_types import FileName, Id, Name
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.field_types import FileName, Id, Name
 from waypost.simulator.messages.message_kinds import find_contact_defect
-from waypost.simulator.phones.phone import SimulatedPhone
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.phones.phone import SimulatedPhone
 
 
 class InboundOptions(Struct, frozen=True, kw_only=True):

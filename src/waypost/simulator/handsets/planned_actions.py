@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.base.written_numbers import json_decoder
-from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.handsets.actions import report_spam, send_message, set_marketing_preference
 from waypost.simulator.handsets.phone_messages import (
     InboundOptions,
@@ -24,9 +23,10 @@ from waypost.simulator.handsets.phone_messages import (
 )
 from waypost.simulator.handsets.reachability import block, go_offline, go_online
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.store import STORE_FAILURES
-from waypost.simulator.tables.phone_plans import COUNT_DONE_STEP, PLANNED_ACTIONS, PlannedAction, next_action_ms
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.store import STORE_FAILURES
+from waypost.simulator.storage.tables.phone_plans import COUNT_DONE_STEP, PLANNED_ACTIONS, PlannedAction, next_action_ms
 
 _SIMULATOR_LOG = log("simulator")
 _MAX_IDLE_MS: Final = 3_600_000

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import object_of
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.outbox import status_json, status_recipient
-from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import (
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.outbox import status_json, status_recipient
+from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.tables.messages import (
     GROUP_DELIVERIES,
     MESSAGES,
     GroupDelivery,
@@ -22,14 +22,14 @@ from waypost.simulator.tables.messages import (
     find_scheduled,
     find_scheduled_group_deliveries,
 )
-from waypost.simulator.tables.phone_plans import (
+from waypost.simulator.storage.tables.phone_plans import (
     PLANNED_ACTIONS,
     WAITING_MESSAGES,
     WaitingMessage,
     build_waiting_message,
     resume_actions,
 )
-from waypost.simulator.tables.updates import OUTBOX, Update, delete_delivery_statuses
+from waypost.simulator.storage.tables.updates import OUTBOX, Update, delete_delivery_statuses
 from waypost.simulator.templates.template import lifetime_ms
 
 _WAITING_IN_GROUPS: Final = (  # for the phone, or for its owner to read them by schedule

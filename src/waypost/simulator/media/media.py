@@ -8,7 +8,6 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.media_kinds import (
     INBOUND_MEDIA_KIND,
     check_size,
@@ -16,7 +15,8 @@ from waypost.simulator.media.media_kinds import (
     read_inbound_type,
     too_large_error,
 )
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 UPLOADED_MEDIA_LIFETIME_MS: Final = 30 * DAY_MS  # Source: facts 6.1, "life"
 INBOUND_MEDIA_LIFETIME_MS: Final = 7 * DAY_MS

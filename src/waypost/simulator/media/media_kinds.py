@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
+from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
 
 _KB: Final = 1024
 _MB: Final = 1024 * 1024

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from waypost.base.clock import DAY_MS
 from waypost.base.ids import Ids
 from waypost.base.json_values import integer_or_none, text_or_none
-from waypost.simulator.accounts.accounts import GraphApp
-from waypost.simulator.errors import bad_parameter, no_such_object
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.keyed_store import StoredKind
+from waypost.simulator.apis.errors import bad_parameter, no_such_object
+from waypost.simulator.apis.parameters import read_parameters
+from waypost.simulator.apis.requests import Call
 from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
-from waypost.simulator.parameters import read_parameters
-from waypost.simulator.requests import Call
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.accounts.accounts import GraphApp
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 operation = GraphOperations()
 

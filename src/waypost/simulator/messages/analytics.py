@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_template_messages
+from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage, find_template_messages
 from waypost.simulator.templates.template import SimulatedTemplate
 
 DAY_S: Final = 24 * 3600

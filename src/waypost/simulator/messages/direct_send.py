@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.accounts.records import DIRECT_SEND
-from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.apis.errors import bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive import (
     ANY_HEADER,
@@ -35,7 +34,8 @@ from waypost.simulator.messages.interactive_fields import check_distinct, invali
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.state.accounts.records import DIRECT_SEND
+from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.model import TEMPLATES, account_templates, save_template
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, template_members
 from waypost.simulator.templates.text_variables import component_texts, contains_any

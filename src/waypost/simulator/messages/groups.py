@@ -4,17 +4,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.errors import message_error
+from waypost.simulator.apis.errors import message_error
 from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, failure_errors, pricing_member
-from waypost.simulator.outbox import status_json
-from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
-from waypost.simulator.tables.updates import Update
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.outbox import status_json
+from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
+from waypost.simulator.storage.tables.updates import Update
 
 
 async def write_group_message(

@@ -8,21 +8,21 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from waypost.base.written_numbers import ascii_json
-from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.link_fetches import OperatorMediaLink, find_links
 from waypost.simulator.messages.statuses import FAILURE_TEXTS, DeliveryDecision
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.store import Statement
-from waypost.simulator.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage, find_by_wamids
-from waypost.simulator.tables.phone_plans import (
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
+from waypost.simulator.storage.store import Statement
+from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage, find_by_wamids
+from waypost.simulator.storage.tables.phone_plans import (
     HELD_KIND,
     PLANNED_ACTIONS,
     WAITING_MESSAGES,
     build_waiting_message,
     resume_message_actions,
 )
-from waypost.simulator.tables.updates import Update
+from waypost.simulator.storage.tables.updates import Update
 from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
 
 DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import message_error
+from waypost.simulator.apis.errors import message_error
 from waypost.simulator.flows.model import find_flow, find_flow_by_name
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive_fields import (

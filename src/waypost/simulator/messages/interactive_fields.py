@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import object_or_none, text_or_none
-from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
+from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences, render_media
 
 MAX_HEADER_CHARS: Final = 60  # Source: facts 4.1

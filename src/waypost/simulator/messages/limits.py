@@ -4,14 +4,14 @@ from typing import Final, NamedTuple
 
 from waypost.base.clock import DAY_MS, HOUR_MS
 from waypost.base.json_values import integer_or_none, list_or_none, text_or_none
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
-from waypost.simulator.accounts.usage_counts import FLOW_SENDS, REACHED
-from waypost.simulator.errors import message_error
+from waypost.simulator.apis.errors import message_error
 from waypost.simulator.flows.model import BLOCKED, FLOWS, THROTTLED, Flow
 from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.store import Statement
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
+from waypost.simulator.state.accounts.usage_counts import FLOW_SENDS, REACHED
+from waypost.simulator.storage.store import Statement
 from waypost.simulator.templates.template import SimulatedTemplate
 
 _MAX_FLOW_SENDS_PER_HOUR: Final = 10  # Source: facts 8, "Flow in throttled state"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, text_or_none
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.apis.errors import bad_parameter, message_error
+from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import known_references
 from waypost.simulator.messages.direct_send import DirectSend, read_direct_send, render_direct
 from waypost.simulator.messages.limits import check_limits, check_sender
@@ -14,9 +14,9 @@ from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_mes
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends import RenderedMessage, render_template
 from waypost.simulator.numbers.blocks import is_blocked
-from waypost.simulator.parameters import is_missing
-from waypost.simulator.phones.phones import recipient_digits
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.phones.phones import recipient_digits
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, lifetime_ms
 
 GROUP_PREFIX: Final = "group:"

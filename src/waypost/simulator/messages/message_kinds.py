@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.base.json_values import list_of, list_or_none, number_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
+from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
+from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import KnownReferences, render_media
 from waypost.simulator.messages.interactive import render_interactive
 from waypost.simulator.messages.template_sends import RenderedMessage
-from waypost.simulator.parameters import is_missing
 
 _MAX_TEXT_CHARS: Final = 4096  # Source: facts 4.1
 _MAX_CAPTION_CHARS: Final = 1024  # Source: facts 4.1

@@ -9,7 +9,6 @@ from msgspec.structs import asdict, replace
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
 from waypost.base.written_numbers import encode_json
-from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.direct_send import attribute_to_template
 from waypost.simulator.messages.groups import write_group_message
 from waypost.simulator.messages.held_messages import (
@@ -23,10 +22,11 @@ from waypost.simulator.messages.limits import count_message, find_fail_code
 from waypost.simulator.messages.message_checks import GROUP_PREFIX, CheckedMessage, check_content, check_recipient
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, decide_delivery, plan_updates
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.store import Statement
-from waypost.simulator.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
-from waypost.simulator.tables.phone_plans import (
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.storage.store import Statement
+from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
+from waypost.simulator.storage.tables.phone_plans import (
     COUNT_PLANNED_STEP,
     PLANNED_ACTIONS,
     WAITING_MESSAGES,

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.errors import webhook_error
-from waypost.simulator.outbox import failed_status_phone, status_json, status_recipient
-from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.phones import is_phone_number
-from waypost.simulator.phones.script_steps import RenderedMessage
-from waypost.simulator.phones.scripts import ScriptPlan
+from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
-from waypost.simulator.tables.updates import Update
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.outbox import failed_status_phone, status_json, status_recipient
+from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.phones.phones import is_phone_number
+from waypost.simulator.state.phones.script_steps import RenderedMessage
+from waypost.simulator.state.phones.scripts import ScriptPlan
+from waypost.simulator.storage.tables.messages import DeliveryPlan, SimulatedMessage
+from waypost.simulator.storage.tables.updates import Update
 
 SENT_ONLY_TYPES: Final = frozenset({"reaction"})
 """Types of message of which businesses learn neither delivery nor reading.

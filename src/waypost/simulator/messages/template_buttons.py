@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_of, object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import message_error
+from waypost.simulator.apis.errors import message_error
 from waypost.simulator.templates.text_variables import plan_text
 
 _BAD_TEXT: Final = re.compile(r"[\r\n\t]| {5}")

@@ -13,7 +13,7 @@ from waypost.base.json_values import (
     objects_in,
     text_or_none,
 )
-from waypost.simulator.errors import message_error
+from waypost.simulator.apis.errors import message_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences, render_media
 from waypost.simulator.messages.template_buttons import check_code, check_count, fill_text, render_button
 from waypost.simulator.templates.template import SimulatedTemplate

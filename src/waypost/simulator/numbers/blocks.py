@@ -6,8 +6,8 @@ Source: the operator's page "Block users".
 from collections.abc import Iterable
 from typing import Final
 
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 MAX_BLOCKED_USERS: Final = 64_000
 BLOCKS: Final = StoredKind("block", int)

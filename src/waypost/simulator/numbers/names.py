@@ -11,13 +11,13 @@ from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import NUMBERS, Number
-from waypost.simulator.accounts.records import NAMES, NUMBER_STATUS
-from waypost.simulator.errors import bad_parameter, coded_error
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.parameters import is_missing, read_parameters
-from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.apis.errors import bad_parameter, coded_error
+from waypost.simulator.apis.parameters import is_missing, read_parameters
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.state.accounts.accounts import NUMBERS, Number
+from waypost.simulator.state.accounts.records import NAMES, NUMBER_STATUS
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import NUMBERS, Account, Number
-from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION
-from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.parameters import is_missing, read_parameters
+from waypost.simulator.apis.requests import Call
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import UNREGISTERED
-from waypost.simulator.parameters import is_missing, read_parameters
-from waypost.simulator.requests import Call
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.accounts.accounts import NUMBERS, Account, Number
+from waypost.simulator.state.accounts.records import REGISTRATION, SENDING_RESTRICTION
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 

@@ -6,17 +6,17 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import AUTOMATION, PICTURE_PREFIX, PROFILE
-from waypost.simulator.accounts.tokens import MESSAGING
-from waypost.simulator.errors import bad_parameter, no_such_object, too_many_elements
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.links import is_valid_link, signed_link
+from waypost.simulator.apis.errors import bad_parameter, no_such_object, too_many_elements
+from waypost.simulator.apis.links import is_valid_link, signed_link
+from waypost.simulator.apis.parameters import ProductParameters, given_parameters, text_between
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
 from waypost.simulator.media.uploads import find_by_handle
-from waypost.simulator.nodes import requested_fields, unknown_field
-from waypost.simulator.parameters import ProductParameters, given_parameters, text_between
-from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts.records import AUTOMATION, PICTURE_PREFIX, PROFILE
+from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import requested_fields, unknown_field
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 

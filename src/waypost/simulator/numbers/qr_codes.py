@@ -11,14 +11,14 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.nodes import page, requested_fields, unknown_field
-from waypost.simulator.parameters import is_missing, one_of, read_parameters
-from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.parameters import is_missing, one_of, read_parameters
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import page, requested_fields, unknown_field
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 operation = GraphOperations()
 

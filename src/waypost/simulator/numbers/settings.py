@@ -7,15 +7,15 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from waypost.base.json_values import object_of, object_or_none, text_or_none
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
+from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.parameters import check_boolean, given_parameters, read_parameters
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling.settings import merge_calling
-from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.nodes import requested_fields
-from waypost.simulator.parameters import check_boolean, given_parameters, read_parameters
-from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import requested_fields
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from waypost.simulator.accounts.accounts import (
+from waypost.simulator.state.accounts.accounts import (
     ACCOUNTS,
     APPS,
     NUMBER_WEBHOOKS,
@@ -13,9 +13,9 @@ from waypost.simulator.accounts.accounts import (
     GraphSubscription,
     Number,
 )
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.simulator_state import SimulatorState, Transaction
-from waypost.simulator.tables.updates import FAULTED_UPDATES, OUTBOX, RETRY_KIND
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
+from waypost.simulator.storage.tables.updates import FAULTED_UPDATES, OUTBOX, RETRY_KIND
 
 
 async def save_app(state: SimulatorState, app: GraphApp) -> None:

@@ -8,14 +8,14 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import object_of
-from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.nodes import page
-from waypost.simulator.parameters import ParameterCheck, is_missing, read_parameters
-from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.simulator_state import SimulatorState, Transaction
+from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.parameters import ParameterCheck, is_missing, read_parameters
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.state.accounts.accounts import Account
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import page
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 
 operation = GraphOperations()
 

@@ -8,11 +8,10 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.clock import HOUR_MS
 from waypost.base.json_values import object_of, object_or_none, objects_in
-from waypost.simulator.accounts.accounts import Account, Number
-from waypost.simulator.errors import bad_parameter, coded_error, no_such_object
-from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.links import is_valid_link, signed_link
-from waypost.simulator.parameters import check_filled_text, check_id, is_missing, one_of, read_parameters
+from waypost.simulator.apis.errors import bad_parameter, coded_error, no_such_object
+from waypost.simulator.apis.links import is_valid_link, signed_link
+from waypost.simulator.apis.parameters import check_filled_text, check_id, is_missing, one_of, read_parameters
+from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.payments.model import (
     ACTIVE,
     CONFIGURATIONS,
@@ -22,9 +21,10 @@ from waypost.simulator.payments.model import (
     save_order,
     set_status,
 )
-from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
-from waypost.simulator.simulator_state import SimulatorState, Transaction
-from waypost.simulator.tables.messages import SimulatedMessage, find_orders
+from waypost.simulator.state.accounts.accounts import Account, Number
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.tables.messages import SimulatedMessage, find_orders
 
 operation = GraphOperations()
 

@@ -6,14 +6,14 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.json_values import object_of, objects_in
-from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.errors import coded_error
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.outbox import status_json, status_recipient
-from waypost.simulator.simulator_state import SimulatorState, Transaction
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
-from waypost.simulator.tables.updates import Update
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.errors import coded_error
+from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.outbox import status_json, status_recipient
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
+from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.storage.tables.updates import Update
 
 NEEDS_CONNECTING: Final = "Needs_Connecting"
 ACTIVE: Final = "Active"

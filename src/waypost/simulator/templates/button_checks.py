@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from waypost.base.json_values import integer_or_none, objects_in, text_or_none, texts_in
-from waypost.simulator.errors import GraphApiError, template_error
+from waypost.simulator.apis.errors import GraphApiError, template_error
 from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.templates.text_variables import VARIABLE, has_breaks, has_emoji, has_markup, variables
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import list_of, list_or_none, objects_in, texts_in
-from waypost.simulator.errors import template_error
+from waypost.simulator.apis.errors import template_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.templates.button_checks import authentication_malformed, check_buttons
 from waypost.simulator.templates.drafts import read_draft

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, objects_in
-from waypost.simulator.errors import bad_parameter, template_error
-from waypost.simulator.languages import LANGUAGES
+from waypost.simulator.apis.errors import bad_parameter, template_error
+from waypost.simulator.apis.languages import LANGUAGES
 from waypost.simulator.templates.template import SimulatedTemplate
 
 CATEGORIES: Final = ("UTILITY", "MARKETING", "AUTHENTICATION")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import bad_parameter, template_error
+from waypost.simulator.apis.errors import bad_parameter, template_error
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.base.written_numbers import encode_json
-from waypost.simulator.accounts.usage_counts import CREATIONS
-from waypost.simulator.errors import coded_error, no_such_object, template_error
-from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.languages import language_name
+from waypost.simulator.apis.errors import coded_error, no_such_object, template_error
+from waypost.simulator.apis.languages import language_name
+from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import known_references
-from waypost.simulator.parameters import is_missing
-from waypost.simulator.simulator_state import SimulatorState, Transaction
-from waypost.simulator.store import Statement
-from waypost.simulator.tables.phone_plans import has_undelivered
+from waypost.simulator.state.accounts.usage_counts import CREATIONS
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
+from waypost.simulator.storage.store import Statement
+from waypost.simulator.storage.tables.phone_plans import has_undelivered
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.template import (
     AUTO_GENERATED,

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, text_or_none, texts_in
-from waypost.simulator.errors import template_error
+from waypost.simulator.apis.errors import template_error
 from waypost.simulator.flows.model import find_flow, find_flow_by_name
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences
 from waypost.simulator.templates.template import SimulatedTemplate

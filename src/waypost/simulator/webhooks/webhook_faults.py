@@ -12,10 +12,10 @@ import msgspec
 
 from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.faults.faults import FaultSubject, armed_faults, select_fault
-from waypost.simulator.outbox import delete_update
-from waypost.simulator.simulator_state import SimulatorState, Transaction
-from waypost.simulator.tables.messages import MESSAGES, WITH_WAMIDS
-from waypost.simulator.tables.updates import (
+from waypost.simulator.state.outbox import delete_update
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.tables.messages import MESSAGES, WITH_WAMIDS
+from waypost.simulator.storage.tables.updates import (
     FAULTED_UPDATES,
     MESSAGE_UPDATE,
     OUTBOX,

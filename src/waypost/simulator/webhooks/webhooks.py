@@ -18,11 +18,11 @@ from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.accounts.accounts import Destination
-from waypost.simulator.keyed_store import CachedKeyedValues
-from waypost.simulator.outbox import delete_update, envelope
-from waypost.simulator.simulator_state import SimulatorState
-from waypost.simulator.tables.updates import (
+from waypost.simulator.state.accounts.accounts import Destination
+from waypost.simulator.state.outbox import delete_update, envelope
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.storage.keyed_store import CachedKeyedValues
+from waypost.simulator.storage.tables.updates import (
     FAULTED_UPDATES,
     MESSAGES_FIELD,
     RETRY_KIND,

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from waypost.base.error_texts import error_text
 from waypost.base.json_values import object_of, objects_in
 from waypost.client.api_client import ApiUnreachable, HttpTransport
-from waypost.simulator.dev_partners import CallbackFilterBody
+from waypost.simulator.apis.dev_partners import CallbackFilterBody
 
 INBOX_PATH: Final = "/callbacks/"
 """Path of the inboxes on the simulator's port; followed by the partner's id."""

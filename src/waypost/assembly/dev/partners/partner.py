@@ -9,7 +9,7 @@ from typing import Any, Final
 from waypost.assembly.dev.partners.inbox import INBOX_PATH, CallbackOptions, PartnerInbox
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.client.api_client import ApiClient, ApiResponseError, Transport
-from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.apis.control_error import ControlApiError
 
 # Area code 555 is not assigned. Two halves of it, so that no phone has a business's number.
 _SOURCE_PREFIXES: Final = ("15550", "15551", "15552", "15553", "15554")

@@ -19,9 +19,9 @@ from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.base.clock import Clock
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport
-from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.control_operations import present_members
-from waypost.simulator.dev_partners import (
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import present_members
+from waypost.simulator.apis.dev_partners import (
     CallbackFilterBody,
     CallbacksBody,
     CallbacksQuery,

@@ -1,0 +1,231 @@
+"""Business accounts, their apps and numbers: in memory, written through to the file."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from waypost.simulator.storage.keyed_store import CachedKeyedValues, StoredKind, StoredValue
+from waypost.simulator.storage.store import Store
+from waypost.simulator.storage.tables.updates import MESSAGES_FIELD, SUBSCRIPTION_KIND, WEBHOOK_FIELDS, Outlet
+
+
+class GraphApp(msgspec.Struct, frozen=True):
+    """An app: its secret signs webhooks, and its callback URI receives them unless an account overrides it.
+
+    `fields` are those of `WEBHOOK_FIELDS` that it is subscribed to; other fields cannot be left out.
+    """
+
+    app_id: str
+    app_secret: str
+    callback_uri: str = ""
+    verify_token: str = ""
+    fields: tuple[str, ...] = WEBHOOK_FIELDS
+
+    @property
+    def gets_messages(self) -> bool:
+        """True if it is subscribed to messages and statuses."""
+        return bool(self.callback_uri) and MESSAGES_FIELD in self.fields
+
+    @property
+    def token(self) -> str:
+        """The app's access token. Source: the operator's page "App access tokens"."""
+        return f"{self.app_id}|{self.app_secret}"
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A business account; `app_id` is the app that its token belongs to.
+
+    With `manual_reviews` the reviews of its templates wait for the control API, whatever the settings say.
+    """
+
+    waba_id: str
+    name: str
+    namespace: str
+    token: str
+    app_id: str
+    manual_reviews: bool = False
+
+
+class GraphSubscription(msgspec.Struct, frozen=True):
+    """Subscription of an app to an account; `override_uri` replaces the app's callback URI unless empty."""
+
+    waba_id: str
+    app_id: str
+    override_uri: str = ""
+
+
+class Number(msgspec.Struct, frozen=True):
+    """A business phone number; `throughput` is in messages a second.
+
+    With `is_on_business_app` it is in use in the app on a phone, too.
+    """
+
+    phone_number_id: str
+    waba_id: str
+    phone_number: str
+    name: str
+    throughput: int
+    is_on_business_app: bool = False
+
+    def webhook_value(self, **members: Any) -> dict[str, Any]:
+        """Return the value of a webhook about this number."""
+        metadata = {"display_phone_number": self.phone_number, "phone_number_id": self.phone_number_id}
+        return {"messaging_product": "whatsapp", "metadata": metadata, **members}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Callback URI of an outlet's webhooks, the key that signs them, and the fields that the app leaves out."""
+
+    uri: str
+    app_secret: str
+    unwanted_fields: frozenset[str]
+
+
+APPS: Final = StoredKind("app", GraphApp)
+ACCOUNTS: Final = StoredKind("account", Account)
+NUMBERS: Final = StoredKind("number", Number)
+SUBSCRIPTIONS: Final = StoredKind(SUBSCRIPTION_KIND, GraphSubscription)
+"""Of an account, by app."""
+NUMBER_WEBHOOKS: Final = StoredKind("number_webhook", str)
+"""The callback URIs of an app's numbers that have their own, by number."""
+
+
+def _hold(store: Store, kind: StoredKind[StoredValue]) -> CachedKeyedValues[StoredValue]:
+    """Hold the values of a kind in memory, which a reset does not clear."""
+    return CachedKeyedValues(store, kind.name, kind.value_type, survives_reset=True)
+
+
+class Accounts:
+    """Every account, app, number and subscription."""
+
+    def __init__(self, store: Store) -> None:
+        self._subscriptions = _hold(store, SUBSCRIPTIONS)
+        self._overrides = CachedKeyedValues(store, NUMBER_WEBHOOKS.name, str)
+        self._account_ids_by_token: dict[str, tuple[str, ...]] = {}
+        self.apps = _hold(store, APPS).all
+        self.by_id = _hold(store, ACCOUNTS).all
+        numbers = _hold(store, NUMBERS)
+        self.numbers = numbers.all
+        self.numbers_by_digits = numbers.index(lambda number: (number.phone_number,))
+
+    def clear_tokens(self) -> None:
+        """Clear what is known of the accounts' own tokens: an account has changed."""
+        self._account_ids_by_token.clear()
+
+    def accounts_with_token(self, token: str) -> tuple[str, ...]:
+        """Return the ids of the accounts whose own token this is."""
+        if not self._account_ids_by_token:
+            for account in self.by_id.values():
+                self._account_ids_by_token[account.token] = (
+                    *self._account_ids_by_token.get(account.token, ()),
+                    account.waba_id,
+                )
+        return self._account_ids_by_token.get(token, ())
+
+    def subscriptions_of(self, waba_id: str) -> list[GraphSubscription]:
+        """Return the subscriptions to an account, in order of creation."""
+        return list(self._subscriptions.values_of(waba_id).values())
+
+    def number_override(self, app_id: str, phone_number_id: str) -> str | None:
+        """Return the callback URI of a number's own with an app; None if it has none."""
+        return self._overrides.values_of(app_id).get(phone_number_id)
+
+    def subscription(self, waba_id: str, app_id: str) -> GraphSubscription | None:
+        """Return an app's subscription to an account; None if there is none."""
+        return self._subscriptions.values_of(waba_id).get(app_id)
+
+    def destination(self, outlet: Outlet) -> Destination | None:
+        """Return the receiver of an outlet's webhooks; None if there is none.
+
+        Source: facts 7.1: the number's own callback URI, else the account's, else the app's.
+        """
+        subscription = self.subscription(outlet.waba_id, outlet.app_id)
+        app = self.apps.get(outlet.app_id)
+        if subscription is None or app is None:
+            return None
+        number_uri = self.number_override(app.app_id, outlet.phone_number_id)
+        uri = number_uri or subscription.override_uri or app.callback_uri
+        unwanted = frozenset(WEBHOOK_FIELDS).difference(app.fields)
+        return Destination(uri, app.app_secret, unwanted) if uri else None
+
+    def outlets_of(self, waba_id: str, app_id: str) -> list[Outlet]:
+        """Return an account's outlets to an app: the common one, then those of numbers with their own URI."""
+        overrides = self._overrides.values_of(app_id)
+        numbers = self.numbers_of(waba_id) if overrides else ()
+        apart = tuple(number.phone_number_id for number in numbers if number.phone_number_id in overrides)
+        common = Outlet(waba_id, app_id, apart=apart)
+        return [common, *(Outlet(waba_id, app_id, number_id) for number_id in apart)]
+
+    def outlets(self, waba_ids: Iterable[str]) -> list[Outlet]:
+        """Return every outlet of these accounts."""
+        return [
+            outlet
+            for waba_id in waba_ids
+            for app_id in self._subscriptions.values_of(waba_id)
+            for outlet in self.outlets_of(waba_id, app_id)
+        ]
+
+    def has_receiver(self, waba_id: str, field: str = "") -> bool:
+        """True if any webhook of the account, or any about a field, has a receiver."""
+        for app_id, subscription in list(self._subscriptions.values_of(waba_id).items()):
+            app = self.apps.get(app_id)
+            if app is None or (field in WEBHOOK_FIELDS and field not in app.fields):
+                continue
+            overrides = self._overrides.values_of(app_id)
+            has_number_uri = overrides and any(each.phone_number_id in overrides for each in self.numbers_of(waba_id))
+            if subscription.override_uri or app.callback_uri or has_number_uri:
+                return True
+        return False
+
+    def numbers_of(self, waba_id: str) -> list[Number]:
+        """Return the account's numbers, in order of creation."""
+        return [number for number in self.numbers.values() if number.waba_id == waba_id]
+
+    def accounts_of_app(self, app_id: str) -> list[Account]:
+        """Return the accounts that belong to an app or that it subscribes to."""
+        return [
+            account
+            for account in self.by_id.values()
+            if account.app_id == app_id or self.subscription(account.waba_id, app_id) is not None
+        ]
+
+
+_ID_DIGITS: Final = 16
+_FIRST_DIGIT: Final = "3"  # apart from the ids of templates (1), flows (5) and media (7)
+
+
+@dataclass(frozen=True)
+class Business:
+    """A business portfolio, the accounts that it owns, and those that their owners share with it."""
+
+    business_id: str
+    owned: tuple[Account, ...] = ()
+    shared: tuple[Account, ...] = ()
+
+
+def owner_id(account: Account) -> str:
+    """Return the id of the business that owns an account: each account's owner is another business."""
+    return _derive_id(f"owner {account.waba_id}")
+
+
+def partner_id(app_id: str) -> str:
+    """Return the id of the business that an app belongs to; the app's accounts are shared with it."""
+    return _derive_id(f"partner {app_id}")
+
+
+def find_business(accounts: Accounts, business_id: str) -> Business | None:
+    """Return a business by id; None if no account is owned by it or shared with it."""
+    if len(business_id) != _ID_DIGITS or not business_id.startswith(_FIRST_DIGIT):
+        return None
+    owned = tuple(account for account in accounts.by_id.values() if owner_id(account) == business_id)
+    shared = tuple(account for account in accounts.by_id.values() if partner_id(account.app_id) == business_id)
+    return Business(business_id, owned, shared) if owned or shared else None
+
+
+def _derive_id(name: str) -> str:
+    digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    return f"{_FIRST_DIGIT}{digest % 10 ** (_ID_DIGITS - 1):0{_ID_DIGITS - 1}d}"

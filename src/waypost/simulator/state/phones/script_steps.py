@@ -1,0 +1,244 @@
+"""The steps of a script: what a phone does when a message arrives. Tables of triggers and actions, parsing, planning.
+
+A step is an object: `on` names the trigger, `do` the action, `after_ms` is a number or a pair of numbers, and
+the table `STEP_ACTIONS` names the further members. Random choices depend only on the script's seed, the phone, and the
+number of messages that the phone has received: so a run is repeatable whatever the timing (decision 0036).
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from waypost.base.json_values import list_or_none, object_or_none, objects_in
+from waypost.simulator.apis.control_error import ControlApiError
+
+MAX_SCRIPT_STEPS: Final = 32
+_WEEK_MS: Final = 7 * 24 * 3600 * 1000
+_TAPPABLE_TYPES: Final = ("QUICK_REPLY", "REPLY", "LIST_ROW")
+_FORM_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
+
+RenderedMessage = dict[str, Any]
+
+
+class InvalidScript(ControlApiError):
+    """Raised for an invalid script."""
+
+
+@dataclass(frozen=True)
+class ScriptStep:
+    """One step of a script."""
+
+    on: str  # a row of `STEP_TRIGGERS`
+    do: str  # a row of `STEP_ACTIONS`
+    # delay from delivery, shortest and longest; one is chosen at random for each message
+    after_ms: tuple[int, int] = (0, 0)
+    probability: float = 1  # 0 to 1
+    times: int | None = None  # how often one phone does it at most; None: no limit
+    text: str | None = None  # the text to send, the emoji of a reaction, or the label of the button to tap
+    index: int | None = None  # of the button to tap
+    card: int | None = None  # index of the carousel's card whose button is tapped
+    response: dict[str, Any] = field(default_factory=dict[str, Any])  # the content of a filled form
+    for_ms: int | None = None  # how long the phone stays offline; None: until a request brings it back
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # the step as it was sent
+
+
+def _category(name: str) -> Callable[[RenderedMessage], bool]:
+    return lambda shown: shown.get("template", {}).get("category") == name
+
+
+# fmt: off
+STEP_TRIGGERS: Final[dict[str, tuple[str, Callable[[RenderedMessage], bool]]]] = {
+    # on              when, in forms                           which messages
+    "message":        ("any message arrives",                  lambda shown: True),
+    "template":       ("a template arrives",                   lambda shown: "template" in shown),
+    "session":        ("a message without a template arrives", lambda shown: "template" not in shown),
+    "marketing":      ("a marketing template arrives",         _category("MARKETING")),
+    "utility":        ("a utility template arrives",           _category("UTILITY")),
+    "authentication": ("an authentication template arrives",   _category("AUTHENTICATION")),
+    "button":         ("a message with a button arrives",      lambda shown: any(map(is_tappable, _all_buttons(shown)))),
+    "form":           ("a message with a form arrives",        lambda shown: find_form_button(shown) is not None),
+}
+
+STEP_ACTIONS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
+    # do        in forms                    must have  may have              besides on, do, after_ms, probability, times
+    "read":    ("read it",                  (),        ()),
+    "reply":   ("reply with a text",        ("text",), ()),
+    "tap":     ("tap a button",             (),        ("index", "text", "card")),
+    "react":   ("react with an emoji",      ("text",), ()),
+    "respond": ("submit the form",          (),        ("response",)),
+    "block":   ("block the business",       (),        ()),
+    "report":  ("report the business",      (),        ()),
+    "opt_out": ("stop its marketing",       (),        ()),
+    "offline": ("go offline",               (),        ("for_ms",)),
+    "nothing": ("skip the remaining steps", (),        ()),           # and no later step of the script either
+}
+# fmt: on
+
+
+def is_tappable(button: dict[str, Any]) -> bool:
+    """True if a tap on the button sends a message to the business."""
+    return button.get("type") in _TAPPABLE_TYPES
+
+
+def find_button(step: ScriptStep, rendered: RenderedMessage) -> dict[str, Any] | None:
+    """Return the button that a step taps; None if the message has no such button."""
+    buttons = objects_in(rendered.get("buttons"))
+    if step.card is not None:
+        buttons = [
+            button
+            for card in objects_in(rendered.get("cards"))
+            if card.get("index") == step.card
+            for button in objects_in(card.get("buttons"))
+        ]
+    matches = (
+        button
+        for button in buttons
+        if is_tappable(button) and step.index in (None, button.get("index")) and step.text in (None, button.get("text"))
+    )
+    return next(matches, None)
+
+
+def find_form_button(rendered: RenderedMessage) -> dict[str, Any] | None:
+    """Return the button that opens a form or a choice; None if there is none."""
+    buttons = objects_in(rendered.get("buttons"))
+    return next((button for button in buttons if button.get("type") in _FORM_TYPES), None)
+
+
+def _all_buttons(rendered: RenderedMessage) -> list[dict[str, Any]]:
+    cards = objects_in(rendered.get("cards"))
+    return objects_in(rendered.get("buttons")) + [
+        button for card in cards for button in objects_in(card.get("buttons"))
+    ]
+
+
+def _is_integer(value: Any, maximum: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= maximum
+
+
+def _is_delay(value: Any) -> bool:
+    pair = list_or_none(value)
+    if pair is None:
+        return _is_integer(value, _WEEK_MS)
+    return len(pair) == 2 and all(_is_integer(delay, _WEEK_MS) for delay in pair) and pair[0] <= pair[1]
+
+
+_STEP_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    # member, is valid, accepted
+    "on": (lambda value: value in STEP_TRIGGERS, ", ".join(STEP_TRIGGERS)),
+    "do": (lambda value: value in STEP_ACTIONS, ", ".join(STEP_ACTIONS)),
+    "after_ms": (_is_delay, "0 to 604800000, or [least, most]"),
+    "probability": (
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
+        "0 to 1",
+    ),
+    "times": (lambda value: _is_integer(value, 1_000_000) and value > 0, "1 to 1000000"),
+    "text": (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
+    "index": (lambda value: _is_integer(value, 99), "0 to 99"),
+    "card": (lambda value: _is_integer(value, 9), "0 to 9"),
+    "response": (lambda value: object_or_none(value) is not None, "an object with the form's values"),
+    "for_ms": (lambda value: _is_integer(value, 30 * _WEEK_MS), "0 to 18144000000"),
+}
+_COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")
+
+
+def read_steps(raw: Sequence[Any]) -> tuple[ScriptStep, ...]:
+    """Check a script as it was sent, and return its steps.
+
+    Raises:
+        InvalidScript: for the first violation.
+    """
+    if len(raw) > MAX_SCRIPT_STEPS:
+        raise InvalidScript("script", f"has {len(raw)} steps", f"at most {MAX_SCRIPT_STEPS}")
+    return tuple(_read_step(f"script[{index}]", step) for index, step in enumerate(raw))
+
+
+def _read_step(path: str, raw: Any) -> ScriptStep:
+    step = object_or_none(raw)
+    if step is None:
+        raise InvalidScript(path, "is not an object", '{"on": "message", "do": "read", ...}')
+    for name in ("on", "do"):
+        if name not in step:
+            raise InvalidScript(f"{path}.{name}", "is missing", _STEP_MEMBERS[name][1])
+    for name, value in step.items():
+        if name not in _STEP_MEMBERS:
+            raise InvalidScript(f"{path}.{name}", "is unknown", ", ".join(_STEP_MEMBERS))
+        is_valid_value, accepted = _STEP_MEMBERS[name]
+        try:
+            is_valid = is_valid_value(value)
+        except TypeError:  # an array or an object instead of a string
+            is_valid = False
+        if not is_valid:
+            raise InvalidScript(f"{path}.{name}", "is not valid", accepted)
+    _, required, optional = STEP_ACTIONS[step["do"]]
+    for name in required:
+        if name not in step:
+            raise InvalidScript(f"{path}.{name}", f"is missing; {step['do']} needs it", _STEP_MEMBERS[name][1])
+    for name in step:
+        if name not in (*_COMMON_MEMBERS, *required, *optional):
+            accepted = ", ".join((*_COMMON_MEMBERS, *required, *optional))
+            raise InvalidScript(f"{path}.{name}", f"does not go with {step['do']}", accepted)
+    delay = step.get("after_ms", 0)
+    shortest, longest = list_or_none(delay) or (delay, delay)
+    members = {name: value for name, value in step.items() if name != "after_ms"}
+    return ScriptStep(**members, after_ms=(shortest, longest), raw=step)
+
+
+@dataclass(frozen=True)
+class Script:
+    """The script of one phone, or of each phone of a fleet."""
+
+    owner: str  # the owner of its step counts: `fleet` and its name, or `phone` and its digits
+    seed: str  # for random choices
+    steps: tuple[ScriptStep, ...]
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """One step that a phone takes about one message; the action is empty if there is nothing to plan."""
+
+    step: int
+    after_ms: int
+    action: dict[str, Any]
+
+
+def plan_steps(
+    script: Script, phone: str, ordinal: int, rendered: RenderedMessage, uses: dict[int, int]
+) -> list[PlannedStep]:
+    """Return the steps that one phone takes about one message, in the order of the script."""
+    planned: list[PlannedStep] = []
+    for index, step in enumerate(script.steps):
+        if not STEP_TRIGGERS[step.on][1](rendered):
+            continue
+        action = _build_action(step, rendered)
+        if action is None or (step.times is not None and uses.get(index, 0) >= step.times):
+            continue
+        source = f"{script.seed}:{phone}:{ordinal}:{index}".encode()
+        random_bytes = hashlib.blake2b(source, digest_size=16).digest()
+        if int.from_bytes(random_bytes[:8]) >= step.probability * 2**64:
+            continue
+        shortest, longest = step.after_ms
+        after_ms = shortest + (int.from_bytes(random_bytes[8:]) * (longest - shortest + 1) >> 64)
+        planned.append(PlannedStep(index, after_ms, action))
+        if step.do == "nothing":
+            break
+    return planned
+
+
+def _build_action(step: ScriptStep, rendered: RenderedMessage) -> dict[str, Any] | None:
+    """Return the complete action, so that the message need not be read again; None if the step does not apply."""
+    match step.do:
+        case "read" | "nothing":
+            return {}
+        case "tap":
+            button = find_button(step, rendered)
+            return None if button is None else {"do": "tap", "button": button}
+        case "respond":
+            form = find_form_button(rendered)
+            return form and {"do": "respond", "button": form, "response": step.response}
+        case "reply" | "react":
+            return {"do": step.do, "text": step.text}
+        case "offline":
+            return {"do": "offline", "for_ms": step.for_ms}
+        case _:
+            return {"do": step.do}

@@ -1,0 +1,202 @@
+"""The state that every function of the simulator works on, and its transactions.
+
+A function reads memory by `SimulatorState.values`. What it changes it changes in a plain function that
+`SimulatorState.transact` runs: reads, checks, writes and webhooks, in one transaction.
+"""
+
+import asyncio
+import itertools
+import sqlite3
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.base.written_numbers import ascii_json
+from waypost.simulator.apis.files import Files
+from waypost.simulator.state.accounts.accounts import Accounts
+from waypost.simulator.state.accounts.records import Records
+from waypost.simulator.state.accounts.tokens import Tokens
+from waypost.simulator.state.accounts.usage_counts import UsageCounts, usage_owner
+from waypost.simulator.state.delivery_signals import DeliverySignals
+from waypost.simulator.state.outbox import Outbox
+from waypost.simulator.state.phones.fleets import Fleets
+from waypost.simulator.state.phones.phones import Phones
+from waypost.simulator.storage.keyed_store import CachedKeyedValues, StoredKind
+from waypost.simulator.storage.settings import SimulatorSettings, SimulatorSettingsStore
+from waypost.simulator.storage.store import Statement, Store, Values
+from waypost.simulator.storage.tables import SCHEMA
+from waypost.simulator.storage.tables.updates import FIELD_PREFIX, Update, add_update
+
+StoredValue = TypeVar("StoredValue")
+WorkResult = TypeVar("WorkResult")
+
+
+class Transaction:
+    """One transaction: it sees what others before it in the same commit have written, and memory follows the commit.
+
+    Its functions run on the writer's thread: of `state` they only read memory.
+    """
+
+    def __init__(self, state: "SimulatorState", connection: sqlite3.Connection) -> None:
+        self.state = state
+        self._connection = connection
+        self._rows: dict[str, list[Values | tuple[Any, ...]]] = {}
+        self.effects: dict[Callable[[], object], None] = {}
+        """What follows the commit, in order, each once."""
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection, after the added rows."""
+        for statement, rows in self._rows.items():
+            self._connection.executemany(statement, rows)
+        self._rows.clear()
+        return self._connection
+
+    def add(self, statement: Statement) -> None:
+        """Add a row that no other added row depends on: those of many functions are written at once."""
+        self._rows.setdefault(statement[0], []).append(statement[1])
+
+    def follow(self, effect: Callable[[], object]) -> None:
+        """Call a function after the commit; an equal one only once."""
+        self.effects[effect] = None
+
+    def run(self, *statements: Statement) -> None:
+        """Execute statements in order."""
+        for statement, values in statements:
+            self.connection.execute(statement, values)
+
+    def values(self, kind: StoredKind[StoredValue], owner: str = "") -> dict[str, StoredValue]:
+        """Return an owner's values by key, in order of creation."""
+        return kind.values_on(self.connection, owner)
+
+    def find(self, kind: StoredKind[StoredValue], key: str, owner: str = "") -> StoredValue | None:
+        """Return a value; None if there is none."""
+        return kind.find_on(self.connection, key, owner)
+
+    def save(self, kind: StoredKind[StoredValue], value: StoredValue, key: str, owner: str = "") -> None:
+        """Insert or update a value, also in memory."""
+        self.run(kind.save_statement(value, key, owner))
+        self.follow(lambda: self.state.cached(kind).put(value, key, owner))
+
+    def delete(self, kind: StoredKind[Any], key: str, owner: str = "") -> None:
+        """Delete a value, also from memory."""
+        self.run(kind.delete_statement(key, owner))
+        self.follow(lambda: self.state.cached(kind).pop(key, owner))
+
+    def record(self, node_id: str, kind: str) -> dict[str, Any]:
+        """Return the record of a number or account; empty if there is none."""
+        return self.find(self.state.records.values, kind, node_id) or {}
+
+    def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
+        """Store the record of a number or account, also in memory."""
+        self.save(self.state.records.values, record, kind, node_id)
+
+    def change_record(self, node_id: str, kind: str, **members: Any) -> None:
+        """Change members of a record; the others stay."""
+        self.save_record(node_id, kind, {**self.record(node_id, kind), **members})
+
+    def count(self, kind: str, subject: str, key: str) -> None:
+        """Count a new key of `UsageCounts` now."""
+        self.save(self.state.usage_counts.seen, self.state.clock.now_ms(), key, usage_owner(kind, subject))
+
+    def times_counted(self, kind: str, subject: str, *, within_ms: int) -> int:
+        """Return how many keys of `UsageCounts` were counted within a time of at most three days."""
+        since_ms = self.state.clock.now_ms() - within_ms
+        seen = self.values(self.state.usage_counts.seen, usage_owner(kind, subject))
+        return sum(at_ms > since_ms for at_ms in seen.values())
+
+    def send(self, *updates: Update) -> None:
+        """Send webhooks, each if its account has a receiver of its field."""
+        outbox = self.state.outbox
+        for (waba_id, field), same in itertools.groupby(updates, lambda update: (update.waba_id, update.field)):
+            if outbox.has_subscribers(waba_id, field):
+                for update in same:
+                    self.add(add_update(update, next(outbox.ids)))
+            self.effects[outbox.wake_events(waba_id).set] = None
+
+    def notify(self, waba_id: str, field: str, value: Any, *, at_ms: int | None = None, subject: str = "") -> None:
+        """Send the webhook with this field and value about an account; by default now."""
+        due_ms = self.state.clock.now_ms() if at_ms is None else at_ms
+        self.send(Update(waba_id, due_ms, FIELD_PREFIX + field, "", subject, ascii_json(value)))
+
+    def wake_phone(self, phone: str) -> None:
+        """Wake those who wait for something on a phone."""
+        self.follow(lambda: self.state.delivery_signals.wake(phone))
+
+
+class SimulatorState:
+    """The file with the values that it holds in memory; clock, ids and settings; accounts and phones.
+
+    Args:
+        kinds: every kind of values that is held in memory, except those of the members below.
+    """
+
+    def __init__(self, settings: SimulatorSettings, clock: Clock, ids: Ids, kinds: Sequence[StoredKind[Any]]) -> None:
+        self.clock = clock
+        self.ids = ids
+        self.store = store = Store(settings.path, SCHEMA)
+        self.settings = SimulatorSettingsStore(settings, store)
+        folder = settings.path.with_name(settings.path.name + ".files")
+        self.files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
+        self.accounts = Accounts(store)
+        self.records = Records(store)
+        self.usage_counts = UsageCounts(store, clock)
+        self.outbox = Outbox(store, self.accounts)
+        self.fleets = Fleets(store)
+        self.phones = Phones(store, self.settings, self.fleets)
+        self.delivery_signals = DeliverySignals(store, clock)
+        self.tokens = Tokens(store, clock, self.accounts)
+        self.active_uploads: set[str] = set()
+        """The ids of upload sessions that a request is uploading to."""
+        self.faulted_accounts: set[str] = set()
+        """The accounts that may have updates changed by faults."""
+        store.register_reset(self.faulted_accounts.clear)
+        self.templates_changed = asyncio.Event()
+        for kind in kinds:
+            CachedKeyedValues(store, kind.name, kind.value_type)
+
+    def cached(self, kind: StoredKind[StoredValue]) -> CachedKeyedValues[StoredValue]:
+        """Return the values of a kind that are held in memory."""
+        return cast(CachedKeyedValues[StoredValue], self.store.cached[kind.name])
+
+    def values(self, kind: StoredKind[StoredValue], owner: str = "") -> Mapping[str, StoredValue]:
+        """Return an owner's values by key, in order of creation, as of the last commit."""
+        return self.cached(kind).values_of(owner)
+
+    async def transact(self, work: Callable[[Transaction], WorkResult]) -> WorkResult:
+        """Run a function in one transaction on the writer's thread, and return its result; on disk when this returns.
+
+        What it raises is raised here, and nothing of it is written; others in the same commit are not affected.
+        Memory and wake-ups follow the commit, even if this caller is cancelled.
+        """
+        outcome: tuple[WorkResult, Exception | None] = await self.store.write(self._run_works, work)
+        result, error = outcome
+        if error is not None:
+            traceback.clear_frames(error.__traceback__)  # those of the writer's thread have ended
+            raise error
+        return result
+
+    def _run_works(
+        self, connection: sqlite3.Connection, works: Sequence[Callable[[Transaction], Any]]
+    ) -> Sequence[tuple[Any, Exception | None]]:
+        """Run functions in one commit; one that raises is undone alone. An error of the file is that of all."""
+        transaction = Transaction(self, connection)
+        connection.execute("SAVEPOINT works")
+        try:
+            results = [work(transaction) for work in works]
+            transaction.connection.execute("RELEASE works")
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001  it is the caller's, or is found again below
+            connection.execute("ROLLBACK TO works")
+            connection.execute("RELEASE works")
+            return [(None, error)] if len(works) == 1 else [self._run_works(connection, [work])[0] for work in works]
+        self.store.effects.update(transaction.effects)
+        return [(result, None) for result in results]
+
+    async def wait(self, wake: asyncio.Event, until_ms: int | None) -> None:
+        """Wait for an event or a time; do not wait if the time is None."""
+        if until_ms is not None:
+            await self.clock.wait(wake, until_ms=until_ms)

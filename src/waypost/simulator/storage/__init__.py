@@ -1,0 +1,1 @@
+"""The simulator's file with its tables, values by key and settings."""
