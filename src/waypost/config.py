@@ -391,7 +391,7 @@ def _convert_value(name: str, value: object) -> Any:
     except msgspec.ValidationError as error:
         raise InvalidSettingValue(name, _describe_values(name)) from error
     if isinstance(converted, int | float) and not _is_within(converted, **SETTINGS[name].metadata["bounds"]):
-        raise InvalidSettingValue(name, _describe_values(name))
+        raise InvalidSettingValue(name, f"it must be {_describe_bounds(name) or 'a finite number'}")
     return converted
 
 
@@ -406,10 +406,13 @@ def _convert_path(type_: type, value: object) -> object:
     raise ValueError
 
 
+def _describe_bounds(name: str) -> str:
+    return " and ".join(f"{_BOUNDS[bound]} {limit}" for bound, limit in SETTINGS[name].metadata["bounds"].items())
+
+
 def _describe_values(name: str) -> str:
     """Return what a value must be, by the type and the bounds of its setting."""
-    declared, bounds = _TYPES[name], SETTINGS[name].metadata["bounds"]
-    within = " and ".join(f"{_BOUNDS[bound]} {limit}" for bound, limit in bounds.items())
+    declared, within = _TYPES[name], _describe_bounds(name)
     if get_origin(declared) is Literal:
         *others, last = get_args(declared)
         kind = f"{', '.join(others)} or {last}"

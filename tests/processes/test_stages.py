@@ -13,7 +13,7 @@ from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, InProcessTransport
-from waypost.config import STAGES, Settings
+from waypost.config import STAGES, Settings, convert_settings
 from waypost.store.contract import WrongStore
 from waypost.store.media.files import NAME_FILE, check_folder, ensure_folder_name
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
@@ -133,7 +133,7 @@ def test_sqlite_is_rejected_for_more_than_one_process(options: dict[str, Any]) -
 )
 def test_unknown_or_empty_list_of_stages_is_rejected(value: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"{reason}; give one or more of api, dispatch, events, callbacks"):
-        Settings(stages=value)  # pyright: ignore[reportArgumentType]
+        convert_settings({"stages": value})
 
 
 async def test_another_media_folder_is_rejected_and_the_fix_hint_works(start: Start, tmp_path: Path) -> None:

@@ -237,11 +237,11 @@ class ModelPipeline:
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.to_thread(database._readers.shutdown)
         for writer in database._writers[1:]:  # a commit in progress finishes
-            writer.shutdown()
-        await database._writers[0].run(database._engine.close)
-        database._writers[0].shutdown()
-        await process.waypost._outbound.close()
-        await process.waypost._operators.close()
+            writer.threads.shutdown()
+        await database._writers[0].threads.run(database._engine.close)
+        database._writers[0].threads.shutdown()
+        await process.waypost._context.outbound.close()
+        await process.waypost._context.operators.close()
         stopping = asyncio.ensure_future(process.server.stop())
         while not stopping.done():
             _close_connections(process.server)  # connections that were accepted meanwhile

@@ -15,13 +15,13 @@ from waypost.base.clock import SystemClock
 from waypost.base.error_texts import error_text
 from waypost.base.http.connection_pools import ConnectionPools
 from waypost.base.http.post_client import PostClient
-from waypost.base.http.request_bodies import FormPart
 from waypost.client.responses import ApiUnreachable
 from waypost.client.transports import HttpTransport
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.cloud import media_calls
 from waypost.operators.cloud.http_calls import CloudHttpClient
+from waypost.operators.contract import GraphFile, GraphRequest
 from waypost.outbound.vetted_client import VettedClient
 from waypost.simulator.media import link_fetches as link_fetches
 from waypost.simulator.media.link_fetches import MediaLinkFetcher, OperatorMediaLink
@@ -65,13 +65,13 @@ async def send_message(responder: HostileResponder) -> str | None:
 
 async def call_operator(responder: HostileResponder) -> str | None:
     async with operator_client() as client:
-        return outcome_text(await client(account_at(responder), "GET", "1", query={"fields": "id"}))
+        return outcome_text(await client(account_at(responder), GraphRequest("GET", "1", query={"fields": "id"})))
 
 
 async def post_form_to_operator(responder: HostileResponder) -> str | None:
     async with operator_client() as client:
-        form = [FormPart("file", b"a" * 200_000, "a.bin", "application/octet-stream")]
-        return outcome_text(await client(account_at(responder), "POST", "1/media", form=form))
+        files = {"file": GraphFile("a.bin", "application/octet-stream", b"a" * 200_000)}
+        return outcome_text(await client(account_at(responder), GraphRequest("POST", "1/media", files=files)))
 
 
 async def fetch_media(responder: HostileResponder) -> str | None:
