@@ -77,7 +77,7 @@ class Settings:
         InvalidSettingValue: a value breaks the rule of its setting. Types and bounds are checked by `convert_settings`.
     """
 
-    data: Path = setting(Path(".waypost"), "Folder of the store and of the instance key.")  # noqa: RUF009  a field, as below
+    data: Path = setting(Path(".waypost"), "Folder of the store and of the instance key.")  # noqa: RUF009  a field
     database_url: str | None = setting(
         None,
         "A PostgreSQL database for the store, in libpq's format (several hosts separated by commas); "

@@ -59,7 +59,7 @@ operation = AdminOperations()
 
 
 class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
-    """A requested switch of an app to an operator account; an absent id is the one used there before, or is found at the operator."""
+    """A requested switch of an app to an operator account; an absent id is the one used before, or the operator's."""
 
     operator_account_id: Annotated[str, Meta(description="Id of its new operator account.")]
     business_account_id: Annotated[

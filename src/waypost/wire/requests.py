@@ -1,4 +1,4 @@
-"""Ids of operations, as in the OpenAPI document and the API reference; numbers of queries, and filters of requests by status."""
+"""Ids of operations, as in the OpenAPI document; numbers of queries, and filters of requests by status."""
 
 import re
 from collections.abc import Callable

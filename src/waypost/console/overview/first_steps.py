@@ -36,7 +36,7 @@ SAMPLE_TEMPLATE: Final = TemplateDraft(
 
 
 async def find_first_message(tools: PageTools, page_request: PageRequest) -> dict[str, Any] | None:
-    """Return the newest `template` that can be sent with its example values, the `parameters`, and a `phone`, or None."""
+    """Return the newest `template` that can be sent with its examples, the `parameters`, and a `phone`; or None."""
     control, app = tools.services.apis.control, page_request.app
     if control is None or not app.phone_number:
         return None

@@ -44,7 +44,7 @@ def parse_fraction(text: str) -> float | str:
 
 
 Declaration = Mapping[str, Any]
-"""A field as `GET /control/declarations` returns it: `name`, `title`, `accepted`, `is_required`, and its JSON Schema."""
+"""A field of `GET /control/declarations`: `name`, `title`, `accepted`, `is_required`, and its JSON Schema."""
 
 
 def field_kind(field: Declaration) -> str:

@@ -113,8 +113,10 @@ async def _page(
     return await render_tab(
         tools, page_request, "fleets", 400 if shown["wrong"] else 200,
         fleets=fleets, typed={"name": new_name, "first": new_first, "count": "1000", **typed}, scripts=SCRIPT_PRESETS,
-        rows=rows, declared=declared, kind_of=field_kind, choices={"open_window_to": [("", "none: templates only"), *numbers]},
-        at_field=error.top_field if error else wrong_field, wrong_here=explain_field(error) if error else wrong, **shown,
+        rows=rows, declared=declared, kind_of=field_kind,
+        choices={"open_window_to": [("", "none: templates only"), *numbers]},
+        at_field=error.top_field if error else wrong_field,
+        wrong_here=explain_field(error) if error else wrong, **shown,
     )  # fmt: skip
 
 

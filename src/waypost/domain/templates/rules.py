@@ -223,7 +223,8 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         "category-given",
         "category",
         _ANY_CATEGORY,
-        "Choose UTILITY for something the recipient expects, MARKETING for an offer, AUTHENTICATION for one-time codes.",
+        "Choose UTILITY for something the recipient expects, MARKETING for an offer, "
+        "AUTHENTICATION for one-time codes.",
     ),
     _required_field("type-given", "templateType", f"one of {_ANY_TYPE}", "Choose a type; TEXT is the simplest."),
     _required_field(

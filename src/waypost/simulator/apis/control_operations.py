@@ -1,11 +1,10 @@
 """Declarations of the control API's calls: one for each function, beside it, and how its parameters are read.
 
 `state` and `request` are passed on, `body` and `query` are read as the struct of their annotation, an annotation with a
-`ParameterReader` says itself how it is read, parameters after `*` are the members of the body, or of the query of a GET,
-and every other parameter is the part of the path with its name. They are
-read in order, and the error response names the first invalid one. A field's type is its only declaration: the check,
-the member `accepted` of an error and the reference page are derived from it. `field_types.accepts` adds a text where
-a type does not give one.
+`ParameterReader` says itself how it is read, parameters after `*` are the members of the body, or of the query of a
+GET, and every other parameter is the part of the path with its name. They are read in order, and the error response
+names the first invalid one. A field's type is its only declaration: the check, the member `accepted` of an error and
+the reference page are derived from it. `field_types.accepts` adds a text where a type does not give one.
 """
 
 import asyncio

@@ -253,7 +253,7 @@ class DevPartners(Protocol):
 
     @_partner_call("POST", "/control/partners/{partner_id}/wait-for-callback", "callback", waits=True)
     async def wait_for_callback(self, partner_id: str, body: CallbackWaitBody) -> dict[str, Any]:
-        """Return the first matching callback with a 2xx response, each once; 422 with an `explanation` after the time."""
+        """Return the first matching callback with a 2xx response, each once; 422 with an `explanation` without one."""
         ...
 
     @_partner_call("POST", "/control/partners/{partner_id}/no-callback-within", "callback", waits=True)

@@ -57,7 +57,7 @@ class FailureFacts(NamedTuple):
 
 # fmt: off
 _FAILURES: Final[tuple[tuple[str, int, Callable[[FailureFacts], bool]], ...]] = (
-    # Source: facts 5.2, the codes of mode A. The first row that applies decides; one without condition is for all phones.
+    # Source: facts 5.2, the codes of mode A. The first row that applies decides; one without condition always does.
     # condition            code    which messages
     ("",                   131026, lambda facts: not facts.is_reachable),
     ("not_on_whatsapp",    131026, lambda _: True),

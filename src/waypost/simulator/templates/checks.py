@@ -225,7 +225,8 @@ TTL_SECONDS: Final = {  # Source: facts 2.3, message_send_ttl_seconds
     "MARKETING":      (43_200, 2_592_000),
 }
 
-DRAFT_CHECKS: Final[tuple[tuple[int | None, DraftCheck], ...]] = (  # Source: facts 2.3, 2.4; no subcode where none is documented; lengths before searches
+DRAFT_CHECKS: Final[tuple[tuple[int | None, DraftCheck], ...]] = (
+    # Source: facts 2.3, 2.4; no subcode where none is documented; lengths before searches
     #   subcode  violation
     (None,    _body_missing),
     (2388040, _check_length("HEADER", 60)),

@@ -316,8 +316,8 @@ _ORDER_ITEM_MEMBERS: Final = {  # with the operator's names. Source: ledger row 
     "quantity": "quantity",
 }
 V2_INBOUND_PAYLOADS: Final[Mapping[str, Callable[[InboundEvent, InboundContext], Payload] | None]] = {
-    # by the operator's kind; None: there is none. Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other kinds
-    # not listed, have no format in version 2
+    # by the operator's kind; None: there is none. Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other
+    # kinds not listed, have no format in version 2
     "text": _text,
     "button": _tap,
     "button_reply": _choice,

@@ -1,4 +1,4 @@
-"""Counts of what is limited: durable ones over hours or days; management calls of the last hour and sends, in memory."""
+"""Counts of what is limited: durable ones over hours or days; of an hour's management calls and of sends, in memory."""
 
 from collections import deque
 from itertools import takewhile

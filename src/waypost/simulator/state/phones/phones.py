@@ -127,7 +127,7 @@ class Phones:
         return made_ms is not None and made_ms > since_ms
 
     def reset_fleet(self, fleet: Fleet) -> tuple[list[Statement], Callable[[], None]]:
-        """Return the statements that delete the changes of a fleet's phones, and the function that does so in memory."""
+        """Return the statements that delete the changes of a fleet's phones, and a function that does so in memory."""
         collections = (self._phones, self.windows)
 
         def clear() -> None:

@@ -47,6 +47,17 @@ def _category(name: str) -> Callable[[RenderedMessage], bool]:
     return lambda shown: shown.get("template", {}).get("category") == name
 
 
+def _has_tappable_button(shown: RenderedMessage) -> bool:
+    return any(map(is_tappable, _all_buttons(shown)))
+
+
+def _all_buttons(rendered: RenderedMessage) -> list[dict[str, Any]]:
+    cards = objects_in(rendered.get("cards"))
+    return objects_in(rendered.get("buttons")) + [
+        button for card in cards for button in objects_in(card.get("buttons"))
+    ]
+
+
 # fmt: off
 STEP_TRIGGERS: Final[dict[str, tuple[str, Callable[[RenderedMessage], bool]]]] = {
     # on              when, in forms                           which messages
@@ -56,12 +67,12 @@ STEP_TRIGGERS: Final[dict[str, tuple[str, Callable[[RenderedMessage], bool]]]] =
     "marketing":      ("a marketing template arrives",         _category("MARKETING")),
     "utility":        ("a utility template arrives",           _category("UTILITY")),
     "authentication": ("an authentication template arrives",   _category("AUTHENTICATION")),
-    "button":         ("a message with a button arrives",      lambda shown: any(map(is_tappable, _all_buttons(shown)))),
+    "button":         ("a message with a button arrives",      _has_tappable_button),
     "form":           ("a message with a form arrives",        lambda shown: find_form_button(shown) is not None),
 }
 
 STEP_ACTIONS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
-    # do        in forms                    must have  may have              besides on, do, after_ms, probability, times
+    # do        in forms                    must have  may have              besides on, do, after_ms, …
     "read":    ("read it",                  (),        ()),
     "reply":   ("reply with a text",        ("text",), ()),
     "tap":     ("tap a button",             (),        ("index", "text", "card")),
@@ -103,13 +114,6 @@ def find_form_button(rendered: RenderedMessage) -> dict[str, Any] | None:
     """Return the button that opens a form or a choice; None if there is none."""
     buttons = objects_in(rendered.get("buttons"))
     return next((button for button in buttons if button.get("type") in _FORM_TYPES), None)
-
-
-def _all_buttons(rendered: RenderedMessage) -> list[dict[str, Any]]:
-    cards = objects_in(rendered.get("cards"))
-    return objects_in(rendered.get("buttons")) + [
-        button for card in cards for button in objects_in(card.get("buttons"))
-    ]
 
 
 def _is_integer(value: Any, maximum: int) -> bool:
