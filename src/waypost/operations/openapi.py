@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, cast
 
@@ -214,11 +214,6 @@ def endpoint_texts(row: RouteRow) -> tuple[str, str]:
 def path_parts(row: RouteRow) -> list[str]:
     """Return the names of the variable parts of the path."""
     return _PART.findall(row.path)
-
-
-def fields_of(fields: Iterable[RequestField]) -> dict[str, RequestField]:
-    """Return fields by their names."""
-    return {field.name: field for field in fields}
 
 
 def credential_header(row: RouteRow) -> str:

@@ -90,7 +90,7 @@ EMOJI: Final = (
     r"\u270f\u2712\u2714\u2716\u271d\u2721\u2728\u2733\u2734\u2744\u2747\u274c\u274e\u2753-\u2755\u2757\u2763\u2764"
     r"\u2795-\u2797\u27a1\u27b0\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u20e3\ufe0f]"
 )
-"""A pattern of emoji. Source: Unicode's `emoji-data.txt`; signs such as ©, ™ and ↔ are emoji only before U+FE0F."""
+"""A pattern of emoji. Source: Unicode's `emoji-data.txt`; ©, ™, ↔ and the like are emoji only before U+FE0F."""
 
 FORMATTING: Final = (
     r"(?<![^\W_])\*[^\s*](?:[^*\n]*[^\s*])?\*(?![^\W_])|(?<![^\W_])_[^\s_](?:[^_\n]*[^\s_])?_(?![^\W_])"
