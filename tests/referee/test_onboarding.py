@@ -10,7 +10,7 @@ from pywa_async.errors import WhatsAppError
 
 from tests.referee.public_client import ClientHarness
 from tests.simulator.conftest import ANN, APP, WABA
-from waypost.simulator.state.accounts.accounts import partner_id
+from waypost.simulator.state.accounts import partner_id
 
 PRIVACY = "https://hats.example/privacy"
 

@@ -10,20 +10,20 @@ from waypost.base.loops import Loop
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import SnapshotStore
+from waypost.simulator.apis.link_fetches import MediaLinkFetcher
 from waypost.simulator.calling.model import CALLS
 from waypost.simulator.faults.faults import FAULTS
 from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.groups.model import GROUPS
-from waypost.simulator.media.link_fetches import MediaLinkFetcher
 from waypost.simulator.media.media import MEDIA
 from waypost.simulator.media.uploads import UPLOADS
 from waypost.simulator.numbers.blocks import BLOCKS
 from waypost.simulator.numbers.qr_codes import QR_CODES
 from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.payments.model import CONFIGURATIONS
-from waypost.simulator.state.accounts.usage_counts import ManagementCallUsage, ThroughputLimits
 from waypost.simulator.state.phones.scripts import Scripts
 from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.usage_counts import ManagementCallUsage, ThroughputLimits
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.settings import SimulatorSettings
 from waypost.simulator.templates.model import NAME_LOCKS, TEMPLATE_USES, TEMPLATES

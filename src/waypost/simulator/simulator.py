@@ -26,7 +26,7 @@ from waypost.simulator.messages.held_messages import resume_held
 from waypost.simulator.onboarding.accounts import save_account, save_app, save_number
 from waypost.simulator.reviews import start_reviews
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Account, GraphApp, Number
+from waypost.simulator.state.accounts import Account, GraphApp, Number
 from waypost.simulator.storage.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.model import save_template

@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulator.conftest import APP, BUSINESS, TOKEN, WABA, Bench, SimulatorResponse
 from waypost.simulator import AccountSeed, NumberSeed
-from waypost.simulator.state.accounts.accounts import partner_id
+from waypost.simulator.state.accounts import partner_id
 
 PIN = {"messaging_product": "whatsapp", "pin": "123456"}
 OTHER_WABA = "1000000000000009"

@@ -25,7 +25,7 @@ from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
 from waypost.simulator.onboarding.signups import Signup
-from waypost.simulator.state.accounts.accounts import Account, Business, GraphApp, Number, partner_id
+from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, partner_id
 from waypost.simulator.templates.template import SimulatedTemplate
 
 CALLS: Final = [call for call in ALL_CALLS if not call[1].startswith("/control/partners")]

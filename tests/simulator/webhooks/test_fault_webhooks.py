@@ -7,7 +7,7 @@ import pytest
 from tests.simulator.conftest import SECRET, WABA, Bench, WebhookPost
 from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
-from waypost.simulator.state.accounts.accounts import Outlet
+from waypost.simulator.state.accounts import Outlet
 from waypost.simulator.state.outbox import Outbox, Update
 from waypost.simulator.webhooks.webhook_faults import BATCH_WAIT_MS
 from waypost.simulator.webhooks.webhooks import GARBAGE_BODY

@@ -23,8 +23,8 @@ from waypost.operators.cloud import media_calls
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.contract import GraphFile, GraphRequest
 from waypost.outbound.vetted_client import VettedClient
-from waypost.simulator.media import link_fetches as link_fetches
-from waypost.simulator.media.link_fetches import MediaLinkFetcher, OperatorMediaLink
+from waypost.simulator.apis import link_fetches as link_fetches
+from waypost.simulator.apis.link_fetches import MediaLinkFetcher, OperatorMediaLink
 from waypost.simulator.webhooks import webhooks as endpoint_verification
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, verify_endpoint
 

@@ -13,11 +13,11 @@ from waypost.simulator.apis.parameters import ProductParameters, one_of, read_pa
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling.model import CALLS, CallState, call_error, end_call, save_call, unschedule_end
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.records import SETTINGS
-from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.records import SETTINGS
 from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.tokens import MESSAGING
 
 operation = GraphOperations()
 

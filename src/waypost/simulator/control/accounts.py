@@ -12,9 +12,9 @@ from waypost.simulator.control.numbers import number_view
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
 from waypost.simulator.onboarding.accounts import save_account, save_app
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Account, Destination, GraphApp, owner_id, partner_id
-from waypost.simulator.state.accounts.records import DIRECT_SEND, MARKETING
-from waypost.simulator.state.accounts.tokens import PERMISSIONS, Token
+from waypost.simulator.state.accounts import Account, Destination, GraphApp, owner_id, partner_id
+from waypost.simulator.state.records import DIRECT_SEND, MARKETING
+from waypost.simulator.state.tokens import PERMISSIONS, Token
 from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS, Outlet
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, WebhookRetry, verify_endpoint
 

@@ -24,7 +24,7 @@ from waypost.simulator.control.phone_actions import business_number, check_reach
 from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.records import SETTINGS
+from waypost.simulator.state.records import SETTINGS
 from waypost.simulator.state.simulator_state import Transaction
 
 _SDP: Final = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"

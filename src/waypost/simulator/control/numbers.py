@@ -14,15 +14,8 @@ from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRI
 from waypost.simulator.numbers.names import decide_display_name
 from waypost.simulator.onboarding.accounts import save_number
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import NUMBERS, Number
-from waypost.simulator.state.accounts.records import (
-    ALLOWED,
-    IDENTITY,
-    NAMES,
-    NUMBER_STATUS,
-    REGISTRATION,
-    SENDING_RESTRICTION,
-)
+from waypost.simulator.state.accounts import NUMBERS, Number
+from waypost.simulator.state.records import ALLOWED, IDENTITY, NAMES, NUMBER_STATUS, REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import Transaction
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute

@@ -37,7 +37,7 @@ from waypost.simulator.messages.marketing import MARKETING_MARK, click_link
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.payments import model as payments
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.storage.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
 
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")

@@ -28,7 +28,7 @@ from waypost.simulator.flows.model import (
     find_flow_by_name,
     validation_errors,
 )
-from waypost.simulator.state.accounts.accounts import Account
+from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import app_data, node_fields, page
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction

@@ -13,7 +13,7 @@ from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.onboarding import accounts as saving
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription
+from waypost.simulator.state.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, verify_endpoint

@@ -35,10 +35,10 @@ from waypost.simulator.media.uploads import find_upload
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
 from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Account, GraphApp, find_business
-from waypost.simulator.state.accounts.tokens import check_permission
-from waypost.simulator.state.accounts.usage_counts import COUNTED_EDGES
+from waypost.simulator.state.accounts import Account, GraphApp, find_business
 from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation
+from waypost.simulator.state.tokens import check_permission
+from waypost.simulator.state.usage_counts import COUNTED_EDGES
 
 _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")

@@ -22,11 +22,11 @@ from waypost.simulator.numbers.settings import show_commerce, show_key, show_set
 from waypost.simulator.payments.graph import list_configurations
 from waypost.simulator.payments.model import find_configuration
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Account, Business, GraphApp, Number, owner_id
-from waypost.simulator.state.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
-from waypost.simulator.state.accounts.tokens import MANAGEMENT, MESSAGING
+from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, owner_id
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import Fields, app_data, node_fields, page
+from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
+from waypost.simulator.state.tokens import MANAGEMENT, MESSAGING
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
 from waypost.simulator.templates.template import SimulatedTemplate
 

@@ -12,12 +12,12 @@ from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import read_pin
 from waypost.simulator.onboarding.accounts import set_number_webhook
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.records import NAMES, REGISTRATION
-from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page
 from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.records import NAMES, REGISTRATION
+from waypost.simulator.state.tokens import MESSAGING
 
 operation = GraphOperations()
 

@@ -16,9 +16,9 @@ from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, reg
 from waypost.simulator.onboarding import signups
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
+from waypost.simulator.state.tokens import MESSAGING
 
 operation = GraphOperations()
 

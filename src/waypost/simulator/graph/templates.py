@@ -18,10 +18,10 @@ from waypost.simulator.messages.analytics import (
     data_point_view,
 )
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Account
-from waypost.simulator.state.accounts.records import INSIGHTS
+from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page
+from waypost.simulator.state.records import INSIGHTS
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.drafts import fill_preset_texts

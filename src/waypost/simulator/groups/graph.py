@@ -27,12 +27,12 @@ from waypost.simulator.groups.model import (
     make_group_id,
     send,
 )
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page, requested_fields, unknown_field
 from waypost.simulator.state.phones.phones import phone_digits
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.tokens import MESSAGING
 
 operation = GraphOperations()
 

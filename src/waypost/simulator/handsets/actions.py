@@ -32,7 +32,7 @@ from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_json, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import Transaction

@@ -16,7 +16,7 @@ from waypost.base.written_numbers import ascii_json
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.field_types import FileName, Id, Name
 from waypost.simulator.messages.message_kinds import find_contact_defect
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.phones.phone import SimulatedPhone
 
 

@@ -23,7 +23,7 @@ from waypost.simulator.handsets.phone_messages import (
 )
 from waypost.simulator.handsets.reachability import block, go_offline, go_online
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.store import STORE_FAILURES
 from waypost.simulator.storage.tables.phone_plans import COUNT_DONE_STEP, PLANNED_ACTIONS, PlannedAction, next_action_ms

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.media.media_kinds import (
+from waypost.simulator.apis.media_kinds import (
     INBOUND_MEDIA_KIND,
     check_size,
     find_media_kind,

@@ -11,10 +11,10 @@ from waypost.base.clock import DAY_MS
 from waypost.base.ids import Ids
 from waypost.base.json_values import integer_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, no_such_object
+from waypost.simulator.apis.media_kinds import MAX_MEDIA_BYTES
 from waypost.simulator.apis.parameters import read_parameters
 from waypost.simulator.apis.requests import Call
-from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
-from waypost.simulator.state.accounts.accounts import GraphApp
+from waypost.simulator.state.accounts import GraphApp
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind

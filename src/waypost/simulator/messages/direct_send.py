@@ -34,7 +34,7 @@ from waypost.simulator.messages.interactive_fields import check_distinct, invali
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.records import DIRECT_SEND
+from waypost.simulator.state.records import DIRECT_SEND
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.model import TEMPLATES, account_templates, save_template
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, template_members

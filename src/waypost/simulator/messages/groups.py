@@ -9,7 +9,7 @@ from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, failure_errors, pricing_member
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_json
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import Transaction

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from waypost.base.written_numbers import ascii_json
-from waypost.simulator.media.link_fetches import OperatorMediaLink, find_links
+from waypost.simulator.apis.link_fetches import OperatorMediaLink, find_links
 from waypost.simulator.messages.statuses import FAILURE_TEXTS, DeliveryDecision
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.simulator_state import Transaction

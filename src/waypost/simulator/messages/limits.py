@@ -8,9 +8,9 @@ from waypost.simulator.apis.errors import message_error
 from waypost.simulator.flows.model import BLOCKED, FLOWS, THROTTLED, Flow
 from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
-from waypost.simulator.state.accounts.usage_counts import FLOW_SENDS, REACHED
+from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
+from waypost.simulator.state.usage_counts import FLOW_SENDS, REACHED
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.templates.template import SimulatedTemplate
 

@@ -15,7 +15,7 @@ from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends import RenderedMessage, render_template
 from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.phones.phones import recipient_digits
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, lifetime_ms
 

@@ -22,7 +22,7 @@ from waypost.simulator.messages.limits import count_message, find_fail_code
 from waypost.simulator.messages.message_checks import GROUP_PREFIX, CheckedMessage, check_content, check_recipient
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, decide_delivery, plan_updates
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage

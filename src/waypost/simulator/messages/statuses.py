@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import failed_status_phone, status_json, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.phones.phones import is_phone_number

@@ -14,9 +14,9 @@ from waypost.base.json_values import text_or_none
 from waypost.simulator.apis.errors import bad_parameter, coded_error
 from waypost.simulator.apis.parameters import is_missing, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.state.accounts.accounts import NUMBERS, Number
-from waypost.simulator.state.accounts.records import NAMES, NUMBER_STATUS
+from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.records import NAMES, NUMBER_STATUS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()

@@ -14,9 +14,9 @@ from waypost.simulator.apis.parameters import is_missing, read_parameters
 from waypost.simulator.apis.requests import Call
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import UNREGISTERED
-from waypost.simulator.state.accounts.accounts import NUMBERS, Account, Number
-from waypost.simulator.state.accounts.records import REGISTRATION, SENDING_RESTRICTION
+from waypost.simulator.state.accounts import NUMBERS, Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()

@@ -11,12 +11,12 @@ from waypost.simulator.apis.links import is_valid_link, signed_link
 from waypost.simulator.apis.parameters import ProductParameters, given_parameters, text_between
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
 from waypost.simulator.media.uploads import find_by_handle
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.records import AUTOMATION, PICTURE_PREFIX, PROFILE
-from waypost.simulator.state.accounts.tokens import MESSAGING
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import requested_fields, unknown_field
+from waypost.simulator.state.records import AUTOMATION, PICTURE_PREFIX, PROFILE
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.tokens import MESSAGING
 
 operation = GraphOperations()
 

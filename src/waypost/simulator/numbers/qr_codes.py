@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import is_missing, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page, requested_fields, unknown_field
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction

@@ -11,11 +11,11 @@ from waypost.base.json_values import integer_or_none, text_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.apis.parameters import ProductParameters, is_missing, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.records import REGISTRATION, SENDING_RESTRICTION, SYNCS
-from waypost.simulator.state.accounts.usage_counts import REGISTRATIONS
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION, SYNCS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.usage_counts import REGISTRATIONS
 
 operation = GraphOperations()
 

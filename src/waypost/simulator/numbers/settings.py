@@ -11,10 +11,10 @@ from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import check_boolean, given_parameters, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling.settings import merge_calling
-from waypost.simulator.state.accounts.accounts import Number
-from waypost.simulator.state.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import requested_fields
+from waypost.simulator.state.records import COMMERCE, ENCRYPTION, SETTINGS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()

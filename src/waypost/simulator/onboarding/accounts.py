@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from waypost.simulator.state.accounts.accounts import (
+from waypost.simulator.state.accounts import (
     ACCOUNTS,
     APPS,
     NUMBER_WEBHOOKS,

@@ -11,7 +11,7 @@ from waypost.base.json_values import object_of
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import ParameterCheck, is_missing, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.state.accounts.accounts import Account
+from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction

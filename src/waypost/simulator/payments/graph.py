@@ -21,7 +21,7 @@ from waypost.simulator.payments.model import (
     save_order,
     set_status,
 )
-from waypost.simulator.state.accounts.accounts import Account, Number
+from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import SimulatedMessage, find_orders

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from waypost.base.json_values import object_of, objects_in
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import coded_error
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_json, status_recipient
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind

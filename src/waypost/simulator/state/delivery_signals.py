@@ -7,7 +7,7 @@ from typing import Final
 from waypost.base.clock import Clock
 from waypost.base.json_values import object_of
 from waypost.simulator.apis.errors import bad_parameter, message_error
-from waypost.simulator.state.accounts.accounts import Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.storage.store import Store
 from waypost.simulator.storage.tables.messages import MESSAGES
 

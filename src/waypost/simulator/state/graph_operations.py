@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from waypost.simulator.state.accounts.tokens import MANAGEMENT
+from waypost.simulator.state.tokens import MANAGEMENT
 
 GraphFunction = Callable[..., Awaitable[Any]]
 """Called with the state, the call and its object; without an object where the path names none."""

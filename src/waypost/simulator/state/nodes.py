@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter
 from waypost.simulator.apis.requests import Call
-from waypost.simulator.state.accounts.accounts import Account
+from waypost.simulator.state.accounts import Account
 
 Node = TypeVar("Node")
 Fields = Mapping[str, Callable[[Node], Any]]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.written_numbers import ascii_json, json_decoder
-from waypost.simulator.state.accounts.accounts import Accounts, Number
+from waypost.simulator.state.accounts import Accounts, Number
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.storage.store import Statement, Store
 from waypost.simulator.storage.tables.updates import (

@@ -15,14 +15,14 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.apis.files import Files
-from waypost.simulator.state.accounts.accounts import Accounts
-from waypost.simulator.state.accounts.records import Records
-from waypost.simulator.state.accounts.tokens import Tokens
-from waypost.simulator.state.accounts.usage_counts import UsageCounts, usage_owner
+from waypost.simulator.state.accounts import Accounts
 from waypost.simulator.state.delivery_signals import DeliverySignals
 from waypost.simulator.state.outbox import Outbox
 from waypost.simulator.state.phones.fleets import Fleets
 from waypost.simulator.state.phones.phones import Phones
+from waypost.simulator.state.records import Records
+from waypost.simulator.state.tokens import Tokens
+from waypost.simulator.state.usage_counts import UsageCounts, usage_owner
 from waypost.simulator.storage.keyed_store import CachedKeyedValues, StoredKind
 from waypost.simulator.storage.settings import SimulatorSettings, SimulatorSettingsStore
 from waypost.simulator.storage.store import Statement, Store, Values

@@ -15,8 +15,8 @@ from waypost.simulator.apis.errors import coded_error, no_such_object, template_
 from waypost.simulator.apis.languages import language_name
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import known_references
-from waypost.simulator.state.accounts.usage_counts import CREATIONS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.usage_counts import CREATIONS
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.phone_plans import has_undelivered

@@ -18,7 +18,7 @@ from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.state.accounts.accounts import Destination
+from waypost.simulator.state.accounts import Destination
 from waypost.simulator.state.outbox import delete_update, envelope
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.keyed_store import CachedKeyedValues

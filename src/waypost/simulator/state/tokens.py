@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.simulator.apis.errors import TITLES, GraphApiError, authorisation_error, coded_error
-from waypost.simulator.state.accounts.accounts import Accounts
+from waypost.simulator.state.accounts import Accounts
 from waypost.simulator.storage.keyed_store import CachedKeyedValues
 from waypost.simulator.storage.store import Store
 

@@ -17,7 +17,7 @@ from waypost.base.http.connection_pools import AddrInfo, ConnectionPools
 from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.json_values import object_of, objects_in, text_or_none
 from waypost.simulator.apis.errors import GraphApiError
-from waypost.simulator.media.media_kinds import SUPPORTED_MEDIA_KINDS, SupportedMediaKind, check_size
+from waypost.simulator.apis.media_kinds import SUPPORTED_MEDIA_KINDS, SupportedMediaKind, check_size
 
 _TIMEOUT_S: Final = 10
 _CONNECT_S: Final = 5

@@ -7,7 +7,7 @@ from typing import Final
 
 from waypost.base.clock import DAY_MS, HOUR_MS, Clock
 from waypost.simulator.apis.errors import coded_error, message_error
-from waypost.simulator.state.accounts.accounts import Account, Accounts
+from waypost.simulator.state.accounts import Account, Accounts
 from waypost.simulator.storage.keyed_store import CachedKeyedValues
 from waypost.simulator.storage.settings import SimulatorSettingsStore
 from waypost.simulator.storage.store import Statement, Store

@@ -1,1 +1,0 @@
-"""Accounts and their apps, numbers, tokens, flows and records."""
