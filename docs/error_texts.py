@@ -31,7 +31,7 @@ from waypost.config import SETTINGS, InvalidSettingValue, convert_settings
 from waypost.domain.errors import ErrorCode
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import declared_struct, read_members
-from waypost.simulator.control.control_api import CALLS
+from waypost.simulator.serving.control_api import CALLS
 from waypost.wire.errors import ERRORS
 
 SOURCE: Final = Path(__file__).parents[1] / "src" / "waypost"

@@ -16,7 +16,7 @@ from waypost.admin.operation import AnyFields
 from waypost.admin.routes import PATH_PARAMETERS
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
 from waypost.simulator.apis.control_operations import declared_struct
-from waypost.simulator.control.control_api import CALLS
+from waypost.simulator.serving.control_api import CALLS
 
 _SECTION: Final = re.compile(r"\n\n(?:Args|Raises|Returns|Source|Yields)\b.*", re.DOTALL)
 _PARAMETER: Final = re.compile(r"([^/]+)/\{(\w+)\}")

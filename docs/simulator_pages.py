@@ -10,11 +10,11 @@ from docs.api_pages import shape_of
 from docs.markdown import default_text, page, table
 from waypost.base.invalid_values import accepted_by, accepted_values
 from waypost.simulator.apis.control_operations import declared_struct, response_struct
-from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control.media import MediaBody
 from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
-from waypost.simulator.graph.routes import CALL_NAMES
+from waypost.simulator.media.control import MediaBody
+from waypost.simulator.serving.control_api import CALLS
+from waypost.simulator.serving.graph_routes import CALL_NAMES
 from waypost.simulator.storage.settings import ChangeableSettings
 
 

@@ -8,24 +8,24 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel, format_count
+from waypost.simulator.accounts.model import save_account, save_app, save_number
 from waypost.simulator.apis.control_operations import read_members
 from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import SnapshotStore
 from waypost.simulator.apis.requests import Receive, Scope, Send
-from waypost.simulator.control.control_api import ControlApi
-from waypost.simulator.control.fault_reading import Scenario
-from waypost.simulator.control.phone_actions import WriteBody, send_from_phone
-from waypost.simulator.faults.faults import all_faults, arm_faults, disarm_faults
-from waypost.simulator.graph.graph_api import GraphApi
+from waypost.simulator.faults.fault_reading import Scenario
+from waypost.simulator.faults.model import all_faults, arm_faults, disarm_faults
 from waypost.simulator.handsets.actions import send_message
+from waypost.simulator.handsets.control_actions import WriteBody, send_from_phone
 from waypost.simulator.handsets.phone_messages import build_text_message
 from waypost.simulator.handsets.planned_actions import start_planned_actions
-from waypost.simulator.media.media import add_inbound_media, sweep_media
+from waypost.simulator.media.model import add_inbound_media, sweep_media
 from waypost.simulator.media.uploads import sweep_uploads
 from waypost.simulator.messages.held_messages import resume_held
-from waypost.simulator.onboarding.accounts import save_account, save_app, save_number
 from waypost.simulator.reviews import start_reviews
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.serving.control_api import ControlApi
+from waypost.simulator.serving.graph_api import GraphApi
 from waypost.simulator.state.accounts import Account, GraphApp, Number
 from waypost.simulator.storage.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft

@@ -9,7 +9,7 @@ from playwright.async_api import Page
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from waypost.assembly.dev import demo
 from waypost.console.simulator.scripts import SCRIPT_PRESETS, describe_step, format_rows, parse_rows
-from waypost.simulator.control.declarations import declare_steps
+from waypost.simulator.serving.declarations import declare_steps
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

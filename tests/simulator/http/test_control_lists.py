@@ -10,10 +10,10 @@ from msgspec.structs import fields
 from tests.simulator.conftest import ANN, WABA, Bench
 from waypost.base.invalid_values import accepted_by
 from waypost.simulator.apis.control_operations import Endpoint, declared_struct
-from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control.declarations import SETTING_TITLES
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
-from waypost.simulator.graph.routes import CALL_NAMES
+from waypost.simulator.serving.control_api import CALLS
+from waypost.simulator.serving.declarations import SETTING_TITLES
+from waypost.simulator.serving.graph_routes import CALL_NAMES
 from waypost.simulator.storage.settings import ChangeableSettings
 
 BODY = [{"type": "BODY", "text": "Hello there"}]

@@ -17,14 +17,14 @@ from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.control.control_api import CALLS as ALL_CALLS
+from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.flows.model import Flow
-from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.model import SimulatedGroup
-from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.model import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
-from waypost.simulator.onboarding.signups import Signup
+from waypost.simulator.serving.control_api import CALLS as ALL_CALLS
+from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, partner_id
 from waypost.simulator.templates.template import SimulatedTemplate
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, WEBHOOKS
-from waypost.simulator.graph.routes import CALL_NAMES, ROOT_ROUTES, ROUTES
+from waypost.simulator.faults.fault_reading import read_faults
+from waypost.simulator.serving.graph_routes import CALL_NAMES, ROOT_ROUTES, ROUTES
 from waypost.simulator.state.graph_operations import MARK_READ, SEND
 
 CALL = {"on": "call", "what": {"error": 2}}

@@ -25,7 +25,7 @@ from waypost.simulator.handsets.phone_messages import (
     build_user_id_change,
     user_id_change_text,
 )
-from waypost.simulator.media.media import SimulatedMedia, add_inbound_media, find_media
+from waypost.simulator.media.model import SimulatedMedia, add_inbound_media, find_media
 from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.sending import received_wamid

@@ -7,8 +7,8 @@ from waypost.simulator.apis.links import is_valid_link, signed_link
 from waypost.simulator.apis.media_kinds import MAX_MEDIA_BYTES
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import Call, Download, open_form
-from waypost.simulator.media.media import SimulatedMedia, add_media, find_media
-from waypost.simulator.media.media import delete_media as drop_media
+from waypost.simulator.media.model import SimulatedMedia, add_media, find_media
+from waypost.simulator.media.model import delete_media as drop_media
 from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.simulator_state import SimulatorState

@@ -6,7 +6,7 @@ from typing import Any, Final
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import text_or_none
 from waypost.simulator.apis.errors import bad_parameter, message_error
-from waypost.simulator.media.media import find_media
+from waypost.simulator.media.model import find_media
 from waypost.simulator.media.uploads import UploadSession, find_by_handle
 from waypost.simulator.state.simulator_state import SimulatorState
 

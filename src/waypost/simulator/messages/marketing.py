@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.errors import bad_parameter, message_error
-from waypost.simulator.messages.analytics import DAY_S, count_data_points, find_template_id
 from waypost.simulator.services import MARKETING_CLICKS, SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.records import MARKETING
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.tables.messages import SimulatedMessage
+from waypost.simulator.templates.analytics import DAY_S, count_data_points, find_template_id
 from waypost.simulator.templates.template import SimulatedTemplate
 
 MARKETING_STATUSES: Final = ("INELIGIBLE", "ELIGIBLE", "ONBOARDED")  # Source: facts 1, "WABA node"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.json_values import object_of, text_or_none
-from waypost.simulator.faults.faults import FaultSubject, armed_faults, select_fault
+from waypost.simulator.faults.model import FaultSubject, armed_faults, select_fault
 from waypost.simulator.state.outbox import delete_update
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, WITH_WAMIDS

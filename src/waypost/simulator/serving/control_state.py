@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from waypost.simulator.accounts.control import account_view
 from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members
 from waypost.simulator.apis.field_types import Position
-from waypost.simulator.control.accounts import account_view
-from waypost.simulator.control.faults import list_faults
+from waypost.simulator.faults.control import list_faults
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.storage.settings import SettingsChange
 from waypost.simulator.storage.store import STORE_FAILURES

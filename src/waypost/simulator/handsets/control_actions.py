@@ -9,7 +9,6 @@ from waypost.base.invalid_values import accepted_by
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find
 from waypost.simulator.apis.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
-from waypost.simulator.control.phones import PathPhone, phone_details
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets import actions as handset_actions
 from waypost.simulator.handsets.actions import (
@@ -21,6 +20,7 @@ from waypost.simulator.handsets.actions import (
     submit_response,
     tap,
 )
+from waypost.simulator.handsets.control import PathPhone, phone_details
 from waypost.simulator.handsets.inboxes import any_unread, find_message, wait_for_messages
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,

@@ -8,10 +8,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.json_values import list_or_none, text_or_none
+from waypost.simulator.accounts import model as saving
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.onboarding import accounts as saving
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription
 from waypost.simulator.state.graph_operations import GraphOperations

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any
 
+from waypost.simulator.accounts.control import PathAccount
 from waypost.simulator.apis.control_operations import ControlOperations, find
 from waypost.simulator.apis.field_types import accepts
-from waypost.simulator.control.accounts import PathAccount
 from waypost.simulator.payments.model import ACTIVE, CONFIGURATION_STATUSES, CONFIGURATIONS, set_status
 from waypost.simulator.services import SimulatorServices
 

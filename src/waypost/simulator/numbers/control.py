@@ -5,14 +5,14 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict, replace
 
+from waypost.simulator.accounts.model import save_number
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object, present_members
 from waypost.simulator.apis.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
-from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.flows.model import FLOWS, Flow
+from waypost.simulator.handsets.control import PathPhone
 from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
 from waypost.simulator.numbers.names import decide_display_name
-from waypost.simulator.onboarding.accounts import save_number
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NAMES, NUMBER_STATUS, REGISTRATION, SENDING_RESTRICTION

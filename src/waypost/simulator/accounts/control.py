@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
+from waypost.simulator.accounts.model import save_account, save_app
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object
 from waypost.simulator.apis.field_types import Id, Name, accepts
-from waypost.simulator.control.numbers import number_view
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
-from waypost.simulator.onboarding.accounts import save_account, save_app
+from waypost.simulator.numbers.control import number_view
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Account, Destination, GraphApp, owner_id, partner_id
 from waypost.simulator.state.records import DIRECT_SEND, MARKETING

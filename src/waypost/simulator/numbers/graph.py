@@ -3,14 +3,14 @@
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
+from waypost.simulator.accounts.graph import read_override
+from waypost.simulator.accounts.model import set_number_webhook
 from waypost.simulator.apis.errors import bad_parameter, trace_id
 from waypost.simulator.apis.parameters import ProductParameters, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.graph.apps import read_override
 from waypost.simulator.numbers.blocks import BLOCKS, block_phones, unblock_phones
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import read_pin
-from waypost.simulator.onboarding.accounts import set_number_webhook
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations

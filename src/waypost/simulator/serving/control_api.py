@@ -10,7 +10,8 @@ from starlette.routing import Route, Router
 
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
-from waypost.simulator.apis import dev_partners, dev_snapshots
+from waypost.simulator.accounts import control as accounts
+from waypost.simulator.apis import clock, dev_partners, dev_snapshots
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import (
     BYTES,
@@ -21,24 +22,20 @@ from waypost.simulator.apis.control_operations import (
     json_response,
 )
 from waypost.simulator.apis.requests import Receive, Scope, Send
-from waypost.simulator.control import (
-    accounts,
-    calling,
-    clock,
-    declarations,
-    faults,
-    fleets,
-    groups,
-    media,
-    numbers,
-    payments,
-    phone_actions,
-    phones,
-    state_view,
-    templates,
-    updates,
-)
+from waypost.simulator.calling import control as calling
+from waypost.simulator.faults import control as faults
+from waypost.simulator.groups import control as groups
+from waypost.simulator.handsets import control as phones
+from waypost.simulator.handsets import control_actions as phone_actions
+from waypost.simulator.handsets import control_fleets as fleets
+from waypost.simulator.media import control as media
+from waypost.simulator.messages import control as updates
+from waypost.simulator.numbers import control as numbers
+from waypost.simulator.payments import control as payments
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.serving import control_state as state_view
+from waypost.simulator.serving import declarations
+from waypost.simulator.templates import control as templates
 
 _MEDIA_PATH: Final = "/control/media"
 

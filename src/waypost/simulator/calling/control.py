@@ -20,8 +20,8 @@ from waypost.simulator.calling.model import (
     send_end,
 )
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
-from waypost.simulator.control.phone_actions import business_number, check_reachable
-from waypost.simulator.control.phones import PathPhone
+from waypost.simulator.handsets.control import PathPhone
+from waypost.simulator.handsets.control_actions import business_number, check_reachable
 from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.records import SETTINGS

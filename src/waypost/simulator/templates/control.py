@@ -11,9 +11,9 @@ from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, path_object
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.apis.field_types import HoldMs, accepts
-from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.serving.nodes import template_node
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.model import (
     ACTION_NAMES,

@@ -13,6 +13,7 @@ from waypost.base.batching import GroupCommitClosed
 from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
+from waypost.simulator.accounts.signups import SIGNUPS
 from waypost.simulator.apis.errors import TITLES, GraphApiError, no_such_object, trace_id
 from waypost.simulator.apis.requests import (
     Call,
@@ -27,14 +28,13 @@ from waypost.simulator.apis.requests import (
     send_json,
 )
 from waypost.simulator.flows.model import FLOWS
-from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out
-from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.groups.model import GROUPS
-from waypost.simulator.media.media import find_media
+from waypost.simulator.media.model import find_media
 from waypost.simulator.media.uploads import find_upload
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
-from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.serving.call_faults import FaultedResponse, InjectedError, carry_out
+from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.state.accounts import Account, GraphApp, find_business
 from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation
 from waypost.simulator.state.tokens import check_permission

@@ -23,7 +23,7 @@ from waypost.simulator.faults.fault_kinds import (
     WEBHOOKS,
     FaultParameter,
 )
-from waypost.simulator.graph.routes import CALL_NAMES, TEMPLATE_CALL_NAMES
+from waypost.simulator.serving.graph_routes import CALL_NAMES, TEMPLATE_CALL_NAMES
 from waypost.simulator.state.graph_operations import SEND
 
 _MAX_FAULTS: Final = 1000

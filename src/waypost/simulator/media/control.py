@@ -20,8 +20,8 @@ from waypost.simulator.apis.control_operations import (
 )
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.apis.field_types import BusinessNumber, FileName, Name, Text
-from waypost.simulator.control.phone_actions import business_number
-from waypost.simulator.media.media import MEDIA, SimulatedMedia, add_inbound_media, add_media, delete_media, find_media
+from waypost.simulator.handsets.control_actions import business_number
+from waypost.simulator.media.model import MEDIA, SimulatedMedia, add_inbound_media, add_media, delete_media, find_media
 from waypost.simulator.media.uploads import UPLOADS, UploadSession, find_by_handle
 from waypost.simulator.services import SimulatorServices
 

@@ -2,23 +2,26 @@
 
 from typing import Any, Final
 
+from waypost.simulator.accounts import graph as apps
+from waypost.simulator.accounts import signups
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.flows import graph as flows
-from waypost.simulator.graph import apps, nodes, numbers, templates
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.media import graph as media
 from waypost.simulator.media import uploads
 from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
+from waypost.simulator.numbers import graph as numbers
 from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, registration, settings
-from waypost.simulator.onboarding import signups
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.serving import nodes
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 from waypost.simulator.state.tokens import MESSAGING
+from waypost.simulator.templates import graph as templates
 
 operation = GraphOperations()
 

@@ -9,20 +9,20 @@ from waypost.simulator.apis.errors import bad_parameter, template_error
 from waypost.simulator.apis.languages import LANGUAGES
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
-from waypost.simulator.graph.nodes import template_node
-from waypost.simulator.messages.analytics import (
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.serving.nodes import template_node
+from waypost.simulator.state.accounts import Account
+from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import page
+from waypost.simulator.state.records import INSIGHTS
+from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.templates.analytics import (
     DAY_S,
     TEMPLATE_METRICS,
     count_data_points,
     count_sends,
     data_point_view,
 )
-from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.accounts import Account
-from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.nodes import page
-from waypost.simulator.state.records import INSIGHTS
-from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.drafts import fill_preset_texts
 from waypost.simulator.templates.library import LIBRARY, draft_from_library, is_in_library_query, library_view

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.apis.errors import TITLES, GraphApiError
 from waypost.simulator.apis.requests import Call, Download, Receive, Scope, Send
-from waypost.simulator.faults.faults import ArmedFault, FaultSubject, armed_faults, select_fault
+from waypost.simulator.faults.model import ArmedFault, FaultSubject, armed_faults, select_fault
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.phones.phones import phone_digits
 from waypost.simulator.templates.template import SimulatedTemplate

@@ -7,7 +7,6 @@ from starlette.requests import Request
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, path_object, read_bytes
 from waypost.simulator.apis.requests import decode_json
-from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
@@ -18,7 +17,8 @@ from waypost.simulator.faults.fault_kinds import (
     WEBHOOKS,
     FaultParameter,
 )
-from waypost.simulator.faults.faults import (
+from waypost.simulator.faults.fault_reading import read_faults
+from waypost.simulator.faults.model import (
     FAULTS,
     ArmedFault,
     all_faults,
@@ -28,8 +28,8 @@ from waypost.simulator.faults.faults import (
     fault_view,
     list_firings,
 )
-from waypost.simulator.graph.routes import CALL_NAMES
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.serving.graph_routes import CALL_NAMES
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
 

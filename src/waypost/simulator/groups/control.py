@@ -9,8 +9,6 @@ from waypost.base.json_values import text_or_none
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, path_object
 from waypost.simulator.apis.field_types import Name, Position, WaitMs, accepts
-from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
-from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
     GROUPS,
@@ -27,6 +25,8 @@ from waypost.simulator.groups.model import (
     request_members,
     send,
 )
+from waypost.simulator.handsets.control import PathPhone
+from waypost.simulator.handsets.control_actions import PhoneMessageBody, check_online, send_content
 from waypost.simulator.handsets.group_chats import list_group_messages, wait_for_group_messages
 from waypost.simulator.handsets.group_chats import read_group as read_group_messages
 from waypost.simulator.messages.message_checks import GROUP_PREFIX

@@ -1,0 +1,1 @@
+"""Accounts, apps and tokens: their calls, and how they are saved; in-app signups."""

@@ -1,1 +1,0 @@
-"""Graph API: the operator's documented calls, route by route."""

@@ -1,1 +1,0 @@
-"""Saving accounts and subscriptions, and in-app signups."""
