@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.json_values import object_of
-from waypost.base.written_numbers import ascii_json, encode_json
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.groups.model import SimulatedGroup
@@ -33,7 +32,7 @@ from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.blocks import is_blocked
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import status_json, status_recipient
+from waypost.simulator.state.outbox import status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
@@ -85,7 +84,7 @@ def _read_chat(
 ) -> int:
     """Read everything that has arrived from a number, and return how many messages that was."""
     values = {"phone": phone.phone, "phone_number_id": number.phone_number_id, "now_ms": at_ms}
-    unread = MESSAGES.select(transaction.connection, _UNREAD, excluded_columns=("shown", "body"), **values)
+    unread = MESSAGES.select(transaction.connection, _UNREAD, excluded_columns=("content", "body"), **values)
     contact = phone if state.settings.value.statuses_contacts else None
     for item in unread:
         transaction.run(MESSAGES.update({"read_ms": at_ms}, position=item.position))
@@ -93,8 +92,8 @@ def _read_chat(
             due = {"waba_id": number.waba_id, "due_ms": item.read_ms, "subject": item.wamid, "kind": "read"}
             transaction.run(OUTBOX.update({"due_ms": at_ms}, **due))
         elif sends_webhook and phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES:
-            rest = status_json(status_recipient(phone), item.callback_data, contact=contact)
-            transaction.send(Update(number.waba_id, at_ms, "read", number.phone_number_id, item.wamid, rest))
+            content = status_content(status_recipient(phone), item.callback_data, contact=contact)
+            transaction.send(Update(number.waba_id, at_ms, "read", number.phone_number_id, item.wamid, content))
     transaction.follow(state.outbox.wake_events(number.waba_id).set)
     return len(unread)
 
@@ -283,10 +282,10 @@ def send_message(
         "type": message.type,
     }
     contacts = {"contacts": [seen.contact()]} if message.has_contact else {}
-    rest = ascii_json({**contacts, "messages": [sent]})[1:-1]
+    content = {**contacts, "messages": [sent]}
     is_ignored = group is None and is_blocked(state, number.phone_number_id, phone)
     sender = {"from": phone, "from_name": handset.name} if group is not None else {}
-    shown = encode_json({**message.rendered, **options.rendered_marks(), **members, **sender}).decode()
+    shown = {**message.rendered, **options.rendered_marks(), **members, **sender}
 
     def write(transaction: Transaction) -> str:
         if message.opens_window and group is None:
@@ -301,13 +300,12 @@ def send_message(
             is_inbound=1,
             type=message.type,
             at_ms=at_ms,
-            shown=shown,
-            body=rest,
+            content=shown,
             context_id=options.context_id,
         )
         transaction.run(MESSAGES.insert(stored))
         if not is_ignored and not (message.type == "reaction" and _reacts_to_old(transaction, message, at_ms)):
-            transaction.send(Update(number.waba_id, at_ms, MESSAGE_UPDATE, number.phone_number_id, wamid, rest))
+            transaction.send(Update(number.waba_id, at_ms, MESSAGE_UPDATE, number.phone_number_id, wamid, content))
         transaction.wake_phone(phone)
         return wamid
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.base.written_numbers import json_decoder
 from waypost.simulator.handsets.actions import report_spam, send_message, set_marketing_preference
 from waypost.simulator.handsets.phone_messages import (
     InboundOptions,
@@ -67,7 +66,7 @@ async def _run_due(state: SimulatorServices) -> int | None:
 async def _run_action(state: SimulatorServices, planned: PlannedAction) -> None:
     number = state.accounts.numbers.get(planned.phone_number_id)
     drop = PLANNED_ACTIONS.delete(id=planned.id)
-    action: dict[str, Any] = json_decoder().decode(planned.act)
+    action = planned.action
     name, phone = action["do"], state.phones.find_or_default(planned.phone)
     if number is None or (name != "return" and planned.phone_number_id in phone.has_blocked):
         await state.store.run([drop])
@@ -83,7 +82,7 @@ async def _run_action(state: SimulatorServices, planned: PlannedAction) -> None:
             transaction.run((COUNT_DONE_STEP, (planned.owner, planned.step)))
         if name == "offline" and action["for_ms"] is not None:  # else only a request brings it back
             due_ms = state.clock.now_ms() + action["for_ms"]
-            back = replace(planned, due_ms=due_ms, after_ms=action["for_ms"], act='{"do":"return"}')
+            back = replace(planned, due_ms=due_ms, after_ms=action["for_ms"], action={"do": "return"})
             transaction.run(PLANNED_ACTIONS.insert(back))
 
     await state.transact(write)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from waypost.base.json_values import object_of
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import status_json, status_recipient
+from waypost.simulator.state.outbox import status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.tables.messages import (
@@ -75,7 +75,7 @@ def go_offline(state: SimulatorServices, phone: str) -> Callable[[Transaction], 
             _defer_message(state, transaction, row, now_ms)
         for delivery in find_scheduled_group_deliveries(transaction.connection, phone, now_ms):
             _withhold_group_delivery(transaction, delivery, now_ms)
-        waits = "UPDATE planned_acts SET due_ms=NULL WHERE phone=:phone AND json_extract(act, '$.do')<>'return'"
+        waits = "UPDATE planned_acts SET due_ms=NULL WHERE phone=:phone AND json_extract(action, '$.do')<>'return'"
         transaction.run((waits, {"phone": phone}))
 
     return write
@@ -137,10 +137,10 @@ def _defer_message(state: SimulatorServices, transaction: Transaction, message: 
     is_delivered = delivered_ms <= now_ms
     due_ms = message.read_ms if is_delivered else delivered_ms
     updates = OUTBOX.find_on(transaction.connection, waba_id=waba_id, due_ms=due_ms, subject=message.wamid)
-    rest = next((update.rest for update in updates if update.kind in ("delivered", "read")), "")
+    status = next((update.content for update in updates if update.kind in ("delivered", "read")), None)
     until_ms = message.at_ms + lifetime_ms(template)
     read_after_ms = None if message.read_ms is None else message.read_ms - delivered_ms
-    waiting = build_waiting_message(message, waba_id, until_ms, read_after_ms, rest, is_delivered=is_delivered)
+    waiting = build_waiting_message(message, waba_id, until_ms, read_after_ms, status, is_delivered=is_delivered)
     _cancel_statuses(transaction, message, waba_id, keeps_delivery=is_delivered)
     transaction.run(WAITING_MESSAGES.insert(waiting))
 
@@ -162,12 +162,12 @@ def _deliver_waiting(
     is_read = read_ms is not None and phone.sends_read_receipts
     skips_delivered = bool(waiting.is_delivered) or (is_read and phone.has_chat_open)
     if not skips_delivered:
-        _send_status(transaction, waiting, "delivered", at_ms, waiting.rest)
-    if read_ms is not None and is_read and waiting.rest:
+        _send_status(transaction, waiting, "delivered", at_ms, waiting.status)
+    if read_ms is not None and is_read and waiting.status:
         contact = phone if state.settings.value.statuses_contacts else None
-        unpriced = status_json(status_recipient(phone), waiting.callback_data, contact=contact)
+        unpriced = status_content(status_recipient(phone), waiting.callback_data, contact=contact)
         is_first = skips_delivered and not waiting.is_delivered  # it has the price
-        _send_status(transaction, waiting, "read", read_ms, waiting.rest if is_first else unpriced)
+        _send_status(transaction, waiting, "read", read_ms, waiting.status if is_first else unpriced)
 
 
 def _cancel_statuses(
@@ -186,19 +186,21 @@ def _withhold_group_delivery(transaction: Transaction, delivery: GroupDelivery, 
     _cancel_group_read(transaction, delivery, now_ms)
     changes: dict[str, int | None] = {"read_ms": None}
     if delivery.delivered_ms is not None and delivery.delivered_ms > now_ms:
-        _cancel_group_status(transaction, delivery, "delivered", delivery.delivered_ms, delivery.delivered_rest)
+        _cancel_group_status(transaction, delivery, "delivered", delivery.delivered_ms, delivery.delivered_status)
         changes["delivered_ms"] = None
     transaction.run(GROUP_DELIVERIES.update(changes, phone=delivery.phone, position=delivery.position))
 
 
 def _cancel_group_read(transaction: Transaction, delivery: GroupDelivery, now_ms: int) -> None:
     if delivery.read_ms is not None and delivery.read_ms > now_ms:
-        _cancel_group_status(transaction, delivery, "read", delivery.read_ms, delivery.read_rest)
+        _cancel_group_status(transaction, delivery, "read", delivery.read_ms, delivery.read_status)
 
 
-def _cancel_group_status(transaction: Transaction, delivery: GroupDelivery, kind: str, due_ms: int, rest: str) -> None:
+def _cancel_group_status(
+    transaction: Transaction, delivery: GroupDelivery, kind: str, due_ms: int, content: dict[str, Any] | None
+) -> None:
     key = {"waba_id": delivery.waba_id, "due_ms": due_ms, "subject": delivery.wamid}
-    transaction.run(OUTBOX.delete(**key, kind=kind, rest=rest))
+    transaction.run(OUTBOX.delete(**key, kind=kind, content=content))
 
 
 def _deliver_withheld(transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int) -> None:
@@ -212,9 +214,9 @@ def _deliver_withheld(transaction: Transaction, phone: SimulatedPhone, delivery:
     changes: dict[str, int | None] = {"read_ms": read_ms}
     if delivery.delivered_ms is None:
         changes["delivered_ms"] = at_ms
-        _send_status(transaction, delivery, "delivered", at_ms, delivery.delivered_rest)
+        _send_status(transaction, delivery, "delivered", at_ms, delivery.delivered_status)
     if read_ms is not None and phone.sends_read_receipts:
-        _send_status(transaction, delivery, "read", read_ms, delivery.read_rest)
+        _send_status(transaction, delivery, "read", read_ms, delivery.read_status)
     transaction.run(GROUP_DELIVERIES.update(changes, **key))
 
 
@@ -222,13 +224,17 @@ def read_group_delivery(transaction: Transaction, phone: SimulatedPhone, deliver
     """Mark one delivered message to a group as read, now instead of later."""
     _cancel_group_read(transaction, delivery, at_ms)
     if phone.sends_read_receipts:
-        _send_status(transaction, delivery, "read", at_ms, delivery.read_rest)
+        _send_status(transaction, delivery, "read", at_ms, delivery.read_status)
     transaction.run(GROUP_DELIVERIES.update({"read_ms": at_ms}, phone=delivery.phone, position=delivery.position))
 
 
 def _send_status(
-    transaction: Transaction, delivery: WaitingMessage | GroupDelivery, kind: str, due_ms: int, rest: str
+    transaction: Transaction,
+    delivery: WaitingMessage | GroupDelivery,
+    kind: str,
+    due_ms: int,
+    content: dict[str, Any] | None,
 ) -> None:
-    """Queue a status; without a text no app gets it."""
-    if rest:
-        transaction.send(Update(delivery.waba_id, due_ms, kind, delivery.phone_number_id, delivery.wamid, rest))
+    """Queue a status; without a content no app gets it."""
+    if content is not None:
+        transaction.send(Update(delivery.waba_id, due_ms, kind, delivery.phone_number_id, delivery.wamid, content))

@@ -12,7 +12,7 @@ from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.apis.field_types import USER_ID, Name, accepts
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.outbox import failed_status_phone, status_json, status_recipient
+from waypost.simulator.state.outbox import failed_status_phone, status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, set_status
@@ -58,7 +58,7 @@ async def emit_status(state: SimulatorServices, body: StatusBody) -> dict[str, s
         code = 131000 if body.code is None else body.code
         details = body.details or FAILURE_TEXTS.get(code, body.title or "The message failed.")
         errors = {"errors": [webhook_error(code, details, body.title)]}
-    rest = status_json(recipient, message.callback_data, errors, contact=contact)
+    content = status_content(recipient, message.callback_data, errors, contact=contact)
     cancelled = "" if body.status == "failed" else body.status
 
     def write(transaction: Transaction) -> None:
@@ -66,7 +66,7 @@ async def emit_status(state: SimulatorServices, body: StatusBody) -> dict[str, s
             delete_scheduled(message.wamid, waba_id, now_ms, cancelled),
             *set_status(message.wamid, body.status, now_ms, body.code or 131000),
         )
-        transaction.send(Update(waba_id, now_ms, body.status, number_id, message.wamid, rest))
+        transaction.send(Update(waba_id, now_ms, body.status, number_id, message.wamid, content))
         transaction.wake_phone(message.phone)
 
     await state.transact(write)

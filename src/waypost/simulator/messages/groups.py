@@ -10,7 +10,7 @@ from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, failure_errors, pricing_member
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import status_json
+from waypost.simulator.state.outbox import status_content
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
@@ -36,17 +36,17 @@ async def write_group_message(
         raise message_error(131020, "Nobody has joined the group")
     recipient = {"recipient_id": group.group_id, "recipient_type": "group"}
 
-    def send(transaction: Transaction, kind: str, due_ms: int, rest: str) -> None:
-        transaction.send(Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, rest))
+    def send(transaction: Transaction, kind: str, due_ms: int, content: dict[str, Any]) -> None:
+        transaction.send(Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, content))
 
     def write(transaction: Transaction) -> None:
         if fail_code is not None:
             transaction.run(MESSAGES.insert(replace(message, failed_ms=message.at_ms, failed_code=fail_code)))
-            rest = status_json(recipient, message.callback_data, failure_errors(fail_code))
-            send(transaction, "failed", message.at_ms, rest)
+            failed = status_content(recipient, message.callback_data, failure_errors(fail_code))
+            send(transaction, "failed", message.at_ms, failed)
             return
         transaction.run(MESSAGES.insert(message))
-        send(transaction, "sent", message.at_ms, status_json(recipient, message.callback_data))
+        send(transaction, "sent", message.at_ms, status_content(recipient, message.callback_data))
         for participant in group.participants:
             phone = state.phones.fill_user_id(state.phones.find_or_default(participant.phone))
             transaction.wake_phone(phone.phone)
@@ -54,10 +54,10 @@ async def write_group_message(
                 continue
             delivery = _plan_delivery(state, number, message, recipient, phone, category)
             transaction.run(GROUP_DELIVERIES.insert(delivery))
-            if delivery.delivered_ms is not None and delivery.delivered_rest:
-                send(transaction, "delivered", delivery.delivered_ms, delivery.delivered_rest)
-            if delivery.read_ms is not None and delivery.read_rest:
-                send(transaction, "read", delivery.read_ms, delivery.read_rest)
+            if delivery.delivered_ms is not None and delivery.delivered_status:
+                send(transaction, "delivered", delivery.delivered_ms, delivery.delivered_status)
+            if delivery.read_ms is not None and delivery.read_status:
+                send(transaction, "read", delivery.read_ms, delivery.read_status)
 
     await state.transact(write)
 
@@ -80,8 +80,8 @@ def _plan_delivery(
     pricing = pricing_member(f"group_{category}", is_free=category == "service")
     is_reported = state.outbox.has_subscribers(number.waba_id) and message.type not in SENT_ONLY_TYPES
 
-    def status_text(members: dict[str, Any]) -> str:
-        return status_json({**group_members, **identity}, message.callback_data, members, contact=contact)
+    def content(members: dict[str, Any]) -> dict[str, Any]:
+        return status_content({**group_members, **identity}, message.callback_data, members, contact=contact)
 
     return GroupDelivery(
         phone=phone.phone,
@@ -93,6 +93,6 @@ def _plan_delivery(
         delivered_ms=delivered_ms,
         read_ms=read_ms,
         read_after_ms=read_after_ms,
-        delivered_rest=status_text(pricing) if is_reported else "",
-        read_rest=status_text({}) if is_reported and phone.sends_read_receipts else "",
+        delivered_status=content(pricing) if is_reported else None,
+        read_status=content({}) if is_reported and phone.sends_read_receipts else None,
     )

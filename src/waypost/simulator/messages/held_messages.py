@@ -7,9 +7,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import asdict, replace
 
-from waypost.base.written_numbers import ascii_json
 from waypost.simulator.apis.link_fetches import OperatorMediaLink, find_links
-from waypost.simulator.messages.statuses import FAILURE_TEXTS, DeliveryDecision
+from waypost.simulator.messages.statuses import DeliveryDecision
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
@@ -83,7 +82,7 @@ def hold(
     is_paced = template is not None and template.is_paced
     held = HeldMessage(
         waba_id=waba_id,
-        message=replace(message, shown="", body=""),
+        message=replace(message, content={}, body=""),
         delivery_plan=planned,
         is_awaited=decision.waits_until_ms is not None,
         lifetime_ms=lifetime_ms(template),
@@ -124,9 +123,9 @@ def _decide_media(transaction: Transaction, wamid: str, problem: str | None) -> 
     if held is None:
         return
     if problem is not None:
-        generic, details = ascii_json(FAILURE_TEXTS[MEDIA_FAILED_CODE]), ascii_json(problem)
-        dropped = [replace(update, rest=update.rest.replace(generic, details)) for update in held.dropped]
-        held = replace(held, dropped=dropped)
+        for update in held.dropped:
+            [error] = update.content["status"]["errors"]
+            error["error_data"]["details"] = problem
     _release_or_drop(transaction, held, _MEDIA_OWNER, is_released=problem is None)
 
 
@@ -171,9 +170,9 @@ def _release_or_drop(transaction: Transaction, held: HeldMessage, owner: str, *,
         send(held.dropped)
         return
     if state.phones.find_or_default(message.phone).is_offline:
-        rest = held.updates[0].rest if held.updates else ""
+        status = held.updates[0].content if held.updates else None
         until_ms = now_ms + held.lifetime_ms
-        waiting = build_waiting_message(message, held.waba_id, until_ms, held.read_after_ms, rest)
+        waiting = build_waiting_message(message, held.waba_id, until_ms, held.read_after_ms, status)
         transaction.run(WAITING_MESSAGES.insert(waiting))
         send(held.updates[:1])
         return

@@ -8,7 +8,6 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
-from waypost.base.written_numbers import encode_json
 from waypost.simulator.messages.direct_send import attribute_to_template
 from waypost.simulator.messages.groups import write_group_message
 from waypost.simulator.messages.held_messages import (
@@ -71,7 +70,7 @@ async def accept_message(
         is_inbound=0,
         type=checked.type,
         at_ms=state.clock.now_ms(),
-        shown=encode_json(checked.rendered).decode(),
+        content=checked.rendered,
         body=raw.decode(errors="replace"),
         callback_data=checked.callback_data,
         context_id=quoted_id,
@@ -144,7 +143,7 @@ async def _write_message(
     updates = plan(decision.delivery_plan)
     links, not_fetched = find_reachable_links(state, checked.rendered)
     if not_fetched:
-        message = replace(message, shown=encode_json({**checked.rendered, "not_fetched": not_fetched}).decode())
+        message = replace(message, content={**checked.rendered, "not_fetched": not_fetched})
     is_paced = checked.template is not None and checked.template.is_paced
     is_held = is_paced or (bool(links) and decision.delivery_plan.failed_code is None)
     script_plan = decision.script_plan.postpone() if is_held else decision.script_plan
@@ -156,9 +155,9 @@ async def _write_message(
         message = replace(message, **asdict(decision.delivery_plan))
         if decision.waits_until_ms is not None:
             # The later status has the same price as `sent`.
-            rest = updates[0].rest if updates and message.type not in SENT_ONLY_TYPES else ""
+            status = updates[0].content if updates and message.type not in SENT_ONLY_TYPES else None
             waiting = build_waiting_message(
-                message, number.waba_id, decision.waits_until_ms, decision.read_after_ms, rest
+                message, number.waba_id, decision.waits_until_ms, decision.read_after_ms, status
             )
             notes.append(WAITING_MESSAGES.insert(waiting))
 

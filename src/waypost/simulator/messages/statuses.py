@@ -1,4 +1,4 @@
-"""The statuses of a message: which it will have, when, and the JSON text of each."""
+"""The statuses of a message: which it will have, when, and the content of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import failed_status_phone, status_json, status_recipient
+from waypost.simulator.state.outbox import failed_status_phone, status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.phones.phones import is_phone_number
 from waypost.simulator.state.phones.script_steps import RenderedMessage
@@ -97,16 +97,16 @@ def plan_updates(
     if not state.outbox.has_subscribers(waba_id):
         return []
 
-    def status(kind: str, due_ms: int, rest: str) -> Update:
-        return Update(waba_id, due_ms, kind, message.phone_number_id, message.wamid, rest)
+    def status(kind: str, due_ms: int, content: dict[str, Any]) -> Update:
+        return Update(waba_id, due_ms, kind, message.phone_number_id, message.wamid, content)
 
-    def status_text(phone: SimulatedPhone, members: dict[str, Any]) -> str:
+    def content(phone: SimulatedPhone, members: dict[str, Any]) -> dict[str, Any]:
         contact = phone if settings.statuses_contacts else None
-        return status_json(status_recipient(phone), message.callback_data, members, contact=contact)
+        return status_content(status_recipient(phone), message.callback_data, members, contact=contact)
 
     if delivery_plan.failed_ms is not None:
         errors = failure_errors(delivery_plan.failed_code or 0)
-        return [status("failed", delivery_plan.failed_ms, status_text(failed_status_phone(phone), errors))]
+        return [status("failed", delivery_plan.failed_ms, content(failed_status_phone(phone), errors))]
     template = {"template_id": template_id} if template_id else {}
     pricing = template | pricing_member(
         category, is_free=category == "service" or (category == "utility" and is_in_window)
@@ -118,7 +118,7 @@ def plan_updates(
             "expiration_timestamp": str((day + 1) * _DAY_S),
             "origin": {"type": category},
         }
-    priced = status_text(phone, pricing)
+    priced = content(phone, pricing)
     updates = [status("sent", message.at_ms, priced)]
     if message.type in SENT_ONLY_TYPES:
         return updates
@@ -127,8 +127,8 @@ def plan_updates(
     if delivery_plan.delivered_ms is not None and not skips_delivered:
         updates.append(status("delivered", delivery_plan.delivered_ms, priced))
     if delivery_plan.read_ms is not None and is_read:
-        rest = priced if skips_delivered else status_text(phone, template)
-        updates.append(status("read", delivery_plan.read_ms, rest))
+        unpriced = priced if skips_delivered else content(phone, template)
+        updates.append(status("read", delivery_plan.read_ms, unpriced))
     return updates
 
 

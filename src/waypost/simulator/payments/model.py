@@ -9,7 +9,7 @@ from waypost.base.json_values import object_of, objects_in
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import coded_error
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import status_json, status_recipient
+from waypost.simulator.state.outbox import status_content, status_recipient
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
@@ -148,16 +148,16 @@ def save_order(
 
     Source: the operator's page "Payment status webhooks".
     """
-    content, state = {**order.content, **members}, transaction.state
-    transaction.run(MESSAGES.update({"shown": msgspec.json.encode(content).decode()}, wamid=order.wamid))
+    state = transaction.state
+    transaction.run(MESSAGES.update({"content": {**order.content, **members}}, wamid=order.wamid))
     phone, button = state.phones.fill_user_id(state.phones.find_or_default(order.phone)), order.buttons[0]
     details = {name: button[name] for name in ("reference_id", "amount", "currency")} | {"transaction": attempt}
-    rest = status_json(
+    content = status_content(
         status_recipient(phone),
         order.callback_data,
         {"type": "payment", "payment": details},
         contact=phone if state.settings.value.statuses_contacts else None,
     )
     at_ms = state.clock.now_ms()
-    transaction.send(Update(number.waba_id, at_ms, status, number.phone_number_id, order.wamid, rest))
+    transaction.send(Update(number.waba_id, at_ms, status, number.phone_number_id, order.wamid, content))
     transaction.wake_phone(order.phone)

@@ -1,15 +1,14 @@
-"""The outbox: the JSON text of statuses, the updates that are due, and the envelope of a webhook."""
+"""The outbox: the content of statuses, the updates that are due, and the envelope of a webhook."""
 
 import asyncio
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.written_numbers import ascii_json, json_decoder
+from waypost.base.written_numbers import ascii_json, encode_json
 from waypost.simulator.state.accounts import Accounts, Number
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.storage.store import Statement, Store
@@ -42,14 +41,10 @@ class WakeEvents:
             event.set()
 
 
-_CONTACT_SEPARATOR: Final = "\x1f"
-"""Separates the text of a status from its contact; no JSON text contains this character."""
-
 _SELECT_NEXT_UPDATE: Final = (  # one index lookup for each of them, however long the outbox is
     "SELECT owner AS waba_id, key AS app_id, (SELECT min(due_ms) FROM outbox WHERE waba_id=state.owner "
     "AND app_id=state.key) AS due_ms FROM state WHERE kind=:kind AND due_ms NOT NULL"
 )
-_decode: Final = json_decoder(dict[str, Any]).decode
 _FIELDS_WITHOUT_TIME: Final = frozenset(
     {"messages", "user_preferences", "calls"}
 )  # Source: facts 7.2; the operator's page "Calling API"
@@ -80,9 +75,9 @@ class Outbox:
             wakes = self._wake_events[waba_id] = WakeEvents()
         return wakes
 
-    def template_update(self, waba_id: str, at_ms: int, template_id: str, value: Any) -> Update:
+    def template_update(self, waba_id: str, at_ms: int, template_id: str, value: dict[str, Any]) -> Update:
         """Return the update about a changed template."""
-        return Update(waba_id, at_ms, TEMPLATE_UPDATE, "", template_id, ascii_json(value))
+        return Update(waba_id, at_ms, TEMPLATE_UPDATE, "", template_id, value)
 
     async def due_updates(self, outlet: Outlet, *, now_ms: int, limit: int) -> list[Update]:
         """Return the updates of an outlet that are due, in the order of due time and id."""
@@ -118,14 +113,14 @@ def envelope(waba_id: str, updates: Sequence[Update], numbers: Mapping[str, Numb
         if has_own_entry:
             for update in run:
                 time = {} if update.field in _FIELDS_WITHOUT_TIME else {"time": update.due_ms // 1000}
-                change = {"field": update.field, "value": _decode(update.rest)}
+                change = {"field": update.field, "value": update.content}
                 entries.append({"id": waba_id, **time, "changes": [change]})
             continue
         changes: list[dict[str, Any]] = []
         for (number_id, message), same in itertools.groupby(run, _change_key):
             digits = numbers[number_id].phone_number if number_id in numbers else ""
             metadata = {"display_phone_number": digits, "phone_number_id": number_id}
-            content = _build_statuses(same) if message is None else _decode(f"{{{message.rest}}}")
+            content = _build_statuses(same) if message is None else message.content
             value = {"messaging_product": "whatsapp", "metadata": metadata, **content}
             changes.append({"field": "messages", "value": value})
         entries.append({"id": waba_id, "changes": changes})
@@ -138,26 +133,25 @@ def _change_key(update: Update) -> tuple[str, Update | None]:
 
 def _build_statuses(updates: Iterable[Update]) -> dict[str, Any]:
     """Return statuses of one number and their recipients, each once. Source: facts 7.3, 7.5."""
-    contacts: dict[str, None] = {}
+    contacts: dict[bytes, dict[str, Any]] = {}
     statuses: list[dict[str, Any]] = []
     for update in updates:
-        rest, _, contact = update.rest.partition(_CONTACT_SEPARATOR)
-        if contact:
-            contacts[contact] = None
+        status, contact = update.content["status"], update.content.get("contact")
+        if contact is not None:
+            contacts[encode_json(contact)] = contact
         named = {"id": update.subject, "status": update.kind, "timestamp": str(update.due_ms // 1000)}
-        statuses.append(named | _decode("{" + rest))
-    contact_members = {"contacts": [_decode(contact) for contact in contacts]} if contacts else {}
-    return {**contact_members, "statuses": statuses}
+        statuses.append(named | status)
+    return {**({"contacts": list(contacts.values())} if contacts else {}), "statuses": statuses}
 
 
-def status_json(
+def status_content(
     recipient: Mapping[str, Any],
     callback_data: str | None,
     members: Mapping[str, Any] = MappingProxyType({}),
     *,
     contact: SimulatedPhone | None = None,
-) -> str:
-    """Return the JSON text of a status after its time stamp, closing brace included, and its contact.
+) -> dict[str, Any]:
+    """Return the content of an update with a status.
 
     Args:
         callback_data: the sender's own text, echoed.
@@ -166,13 +160,8 @@ def status_json(
     Source: facts 7.3, 7.5.
     """
     echoed = {} if callback_data is None else {"biz_opaque_callback_data": callback_data}
-    text = ascii_json({**recipient, **echoed, **members})[1:]
-    return text + _CONTACT_SEPARATOR + _contact_json(contact) if contact is not None else text
-
-
-@lru_cache(maxsize=16_384)
-def _contact_json(phone: SimulatedPhone) -> str:
-    return ascii_json(phone.contact())
+    status = {**recipient, **echoed, **members}
+    return {"status": status} if contact is None else {"status": status, "contact": contact.contact()}
 
 
 def status_recipient(phone: SimulatedPhone) -> dict[str, str]:

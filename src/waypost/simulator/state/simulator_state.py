@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.written_numbers import ascii_json
 from waypost.simulator.apis.files import Files
 from waypost.simulator.state.accounts import Accounts
 from waypost.simulator.state.delivery_signals import DeliverySignals
@@ -116,10 +115,12 @@ class Transaction:
                     self.add(add_update(update, next(outbox.ids)))
             self.effects[outbox.wake_events(waba_id).set] = None
 
-    def notify(self, waba_id: str, field: str, value: Any, *, at_ms: int | None = None, subject: str = "") -> None:
+    def notify(
+        self, waba_id: str, field: str, value: dict[str, Any], *, at_ms: int | None = None, subject: str = ""
+    ) -> None:
         """Send the webhook with this field and value about an account; by default now."""
         due_ms = self.state.clock.now_ms() if at_ms is None else at_ms
-        self.send(Update(waba_id, due_ms, FIELD_PREFIX + field, "", subject, ascii_json(value)))
+        self.send(Update(waba_id, due_ms, FIELD_PREFIX + field, "", subject, value))
 
     def wake_phone(self, phone: str) -> None:
         """Wake those who wait for something on a phone."""

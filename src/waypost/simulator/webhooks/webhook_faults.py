@@ -122,7 +122,7 @@ def _find_subjects(
 def _build_subject(state: SimulatorState, update: Update, phone: str, template: str) -> FaultSubject:
     number = state.accounts.numbers.get(update.phone_number_id)
     if update.field and not template:
-        template = text_or_none(object_of(msgspec.json.decode(update.rest)).get("message_template_name")) or ""
+        template = text_or_none(update.content.get("message_template_name")) or ""
     return FaultSubject(
         name=update.field or (MESSAGE_UPDATE if update.kind == MESSAGE_UPDATE else update.kind),
         app=update.app_id,

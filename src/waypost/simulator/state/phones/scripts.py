@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.written_numbers import encode_json, json_decoder
+from waypost.base.written_numbers import json_decoder
 from waypost.simulator.state.phones.fleets import Fleet, Fleets
 from waypost.simulator.state.phones.phones import Phones
 from waypost.simulator.state.phones.script_steps import RenderedMessage, Script, ScriptStep, plan_steps, read_steps
@@ -125,8 +125,8 @@ class Scripts:
                 read_after_ms = after_ms if read_after_ms is None else min(read_after_ms, after_ms)
             elif planned.action:
                 due_ms = None if arrives_ms is None else arrives_ms + after_ms
-                act = encode_json(planned.action).decode()
-                actions.append(PlannedAction(due_ms, after_ms, phone, phone_number_id, wamid, script.owner, index, act))
+                step = (script.owner, index, planned.action)
+                actions.append(PlannedAction(due_ms, after_ms, phone, phone_number_id, wamid, *step))
         if counted:
             now_used = {**earlier_uses, **counted}
             self._uses.put(now_used, phone, script.owner)

@@ -1,13 +1,11 @@
 """The tables of messages, in both directions, and of messages to groups on the phones of their participants."""
 
 import sqlite3
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
 
 from waypost.base.json_values import objects_in
-from waypost.base.written_numbers import json_decoder
 from waypost.simulator.storage.store import Statement, Store
 from waypost.simulator.storage.tables.table import Table
 
@@ -23,11 +21,11 @@ SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
     count(*) FILTER (WHERE is_inbound=0 AND read_ms<=:now_ms) AS read,
     count(*) FILTER (WHERE failed_ms<=:now_ms) AS failed,
     count(*) FILTER (WHERE type='button' OR type='interactive' AND is_inbound=1
-        AND json_extract(shown, '$.interactive.type') IN ('button_reply', 'list_reply')) AS taps,
+        AND json_extract(content, '$.interactive.type') IN ('button_reply', 'list_reply')) AS taps,
     count(*) FILTER (WHERE is_inbound=1 AND type='text') AS replies,
     count(*) FILTER (WHERE is_inbound=1 AND type='reaction') AS reactions,
     count(*) FILTER (WHERE is_inbound=1 AND type='interactive'
-        AND json_extract(shown, '$.interactive.type') NOT IN ('button_reply', 'list_reply')) AS forms
+        AND json_extract(content, '$.interactive.type') NOT IN ('button_reply', 'list_reply')) AS forms
 FROM messages WHERE {PHONE_RANGE}
 """
 # fmt: off
@@ -54,7 +52,7 @@ class DeliveryPlan(msgspec.Struct, frozen=True):
         return next((name for name, at_ms in times.items() if at_ms is not None and at_ms <= now_ms), "sent")
 
 
-class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
+class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True):
     """One message."""
 
     position: int  # the order among the messages of all phones
@@ -64,15 +62,10 @@ class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
     is_inbound: int  # 1 for one from a phone, else 0
     type: str
     at_ms: int
-    shown: str = ""  # what the phone shows, as JSON
-    body: str = ""  # as received from the business; of a message from a phone, its webhook value
+    content: dict[str, Any] = {}  # what the phone shows: `text`, and if present `header`, `footer`, `buttons` and more
+    body: str = ""  # as received from the business; empty for a message from a phone
     callback_data: str | None = None
     context_id: str | None = None
-
-    @cached_property
-    def content(self) -> dict[str, Any]:
-        """The content that the phone shows: `text`, and if present `header`, `footer`, `buttons` and more."""
-        return json_decoder(dict[str, Any]).decode(self.shown)
 
     @property
     def cards(self) -> list[dict[str, Any]]:
@@ -94,7 +87,7 @@ class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
         return objects_in(self.content.get("buttons"))
 
 
-_REFERENCE: Final = "json_extract(shown, '$.buttons[0].reference_id')"
+_REFERENCE: Final = "json_extract(content, '$.buttons[0].reference_id')"
 _IS_ORDER: Final = "type='interactive' AND is_inbound=0"
 
 MESSAGES: Final = Table(
@@ -168,7 +161,7 @@ async def find_template_messages(
 ) -> list[SimulatedMessage]:
     """Return the template messages sent in this time; what their phones show only on request."""
     condition = "is_inbound=0 AND type='template' AND at_ms>=:from_ms AND at_ms<:until_ms"
-    excluded_columns = () if with_content else ("shown",)
+    excluded_columns = () if with_content else ("content",)
     return await MESSAGES.rows(store, condition, excluded_columns=excluded_columns, from_ms=from_ms, until_ms=until_ms)
 
 
@@ -184,8 +177,8 @@ class GroupDelivery(msgspec.Struct, frozen=True):
     delivered_ms: int | None  # None while the phone is offline
     read_ms: int | None  # None if nobody has read it there
     read_after_ms: int | None  # delay from delivery to reading; None: it is not read automatically
-    delivered_rest: str  # JSON text of its status `delivered` after the time stamp; empty if no app is subscribed
-    read_rest: str  # the same of `read`; empty also if the phone sends no read receipts
+    delivered_status: dict[str, Any] | None  # content of its status `delivered`; None if no app is subscribed
+    read_status: dict[str, Any] | None  # the same of `read`; None also if the phone sends no read receipts
 
 
 GROUP_DELIVERIES: Table[GroupDelivery] = Table(

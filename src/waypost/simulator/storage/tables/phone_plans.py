@@ -1,7 +1,7 @@
 """Tables of what phones will do and get: planned actions, step counts, and messages that wait for offline phones."""
 
 import sqlite3
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -14,8 +14,8 @@ HELD_KIND: Final = "held"
 _RESUME: Final = "UPDATE planned_acts SET due_ms=:at_ms+after_ms WHERE due_ms IS NULL AND "
 _UNDELIVERED: Final = """
 SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=:waba_id AND waiting.is_delivered=0
-    AND messages.type='template' AND json_extract(messages.shown, '$.template.name')=:name
-    AND json_extract(messages.shown, '$.template.language')=:language
+    AND messages.type='template' AND json_extract(messages.content, '$.template.name')=:name
+    AND json_extract(messages.content, '$.template.language')=:language
 """
 
 
@@ -30,7 +30,7 @@ class WaitingMessage(msgspec.Struct, frozen=True):
     until_ms: int  # when it is dropped
     is_delivered: int  # 1 if it is delivered and only the reading waits, else 0
     read_after_ms: int | None  # delay from delivery to reading; None: not read automatically
-    rest: str  # of its status; empty: no app is subscribed
+    status: dict[str, Any] | None  # content of its first status to come; None: no app is subscribed
     callback_data: str | None  # of the message
 
 
@@ -44,7 +44,7 @@ class PlannedAction(msgspec.Struct, frozen=True):
     wamid: str
     owner: str  # the owner of the script: `fleet` and its name, or `phone` and its digits
     step: int  # index of the script's step
-    act: str  # `do` and its parameters, as JSON
+    action: dict[str, Any]  # `do` and its parameters
     id: int = 0  # 0 until it is in the file
 
 
@@ -75,7 +75,7 @@ def build_waiting_message(
     waba_id: str,
     until_ms: int,
     read_after_ms: int | None,
-    rest: str,
+    status: dict[str, Any] | None,
     *,
     is_delivered: bool = False,
 ) -> WaitingMessage:
@@ -89,7 +89,7 @@ def build_waiting_message(
         until_ms=until_ms,
         is_delivered=is_delivered,
         read_after_ms=read_after_ms,
-        rest=rest,
+        status=status,
         callback_data=message.callback_data,
     )
 

@@ -1,17 +1,16 @@
 """Tables of updates on their way to webhooks: the outbox, and the updates changed by faults.
 
-A status row holds the JSON text after the time stamp; the time stamp is the due time, so a row whose due time
-changes needs no new text. All text is ASCII, because these bytes are signed.
+The time stamp of a status is its due time, so a row whose due time changes needs no new content.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from waypost.simulator.storage.store import Statement, Values
-from waypost.simulator.storage.tables.table import Table
+from waypost.simulator.storage.tables.table import Table, column_value
 
 MESSAGE_UPDATE: Final = "message"
 TEMPLATE_UPDATE: Final = "template"
@@ -43,7 +42,7 @@ SEND_AFTER_NEXT: Final = 1
 """How a faulted update is sent: by itself, or after the outlet's next one; a higher number is the batch size."""
 
 _ADD_UPDATE: Final = (  # one row for each app subscribed to the account
-    "INSERT INTO outbox (waba_id, due_ms, kind, phone_number_id, subject, rest, id, app_id) "
+    "INSERT INTO outbox (waba_id, due_ms, kind, phone_number_id, subject, content, id, app_id) "
     f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, key FROM state WHERE state.kind='{SUBSCRIPTION_KIND}' AND owner=?1"
 )
 COUNT_WAITING_UPDATES: Final = """
@@ -62,7 +61,9 @@ class Update(msgspec.Struct, frozen=True):
     kind: str  # `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`
     phone_number_id: str  # the business number it is about; empty for what is about the account
     subject: str  # the message's or the template's id, or empty
-    rest: str  # JSON text for the envelope
+    # what the webhook has about it: the value of a field; `contacts` and `messages`; or `status`, without the members
+    # that are above, and optionally the `contact` that it names
+    content: dict[str, Any]
     id: int = 0  # 0 until it is sent
     app_id: str = ""  # the subscribed app; empty until it is in the outbox, once for each app
 
@@ -134,8 +135,8 @@ def build_pending_update(update: Update, *, until_ms: int = 0, together: int = S
 
 def add_update(update: Update, update_id: int) -> Statement:
     """Return the statement that adds an update to the outbox for each app subscribed to the account."""
-    members = msgspec.structs.astuple(update)[:6]
-    return _ADD_UPDATE, (*members, update_id)
+    members = msgspec.structs.astuple(update)[:5]
+    return _ADD_UPDATE, (*members, column_value(update.content), update_id)
 
 
 def delete_delivery_statuses(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> list[Statement]:
