@@ -16,13 +16,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tests.support.closed_port import closed_port
+from tests.support.loop_time import time_passes
 from tests.support.polling import HANGS_AFTER_S
 from waypost.base.http.connection_pools import AddrInfo, ConnectionPools
 from waypost.base.http.connections import HttpResponse, NotConnected, ResponseLost, ResponseTimeout
 from waypost.base.http.post_client import PostClient
 
-LONG_ENOUGH_TO_SEND_S = 2
-"""A timeout that a test lets pass, long enough to send on a busy machine too."""
+TIMEOUT_S = HANGS_AFTER_S / 4
+"""A timeout that a test lets pass."""
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -201,8 +202,8 @@ async def test_response_that_is_too_late_is_lost_and_its_connection_is_not_reuse
     client: PostClient, peer: Peer
 ) -> None:
     peer.responses = lambda nth: None if nth == 1 else OK
-    with pytest.raises(ResponseTimeout):
-        await client.post(peer.url, b"", {}, timeout_s=LONG_ENOUGH_TO_SEND_S)
+    with time_passes(TIMEOUT_S, when=lambda: len(peer.bodies) == 1), pytest.raises(ResponseTimeout):
+        await client.post(peer.url, b"", {}, timeout_s=TIMEOUT_S)
 
     await client.post(peer.url, b"", {}, timeout_s=HANGS_AFTER_S)
 
@@ -212,7 +213,8 @@ async def test_response_that_is_too_late_is_lost_and_its_connection_is_not_reuse
 async def test_status_received_in_time_counts_although_its_body_is_slow(client: PostClient, peer: Peer) -> None:
     peer.responses = lambda _: b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok"
 
-    reply = await client.post(peer.url, b"", {}, timeout_s=LONG_ENOUGH_TO_SEND_S)
+    with time_passes(TIMEOUT_S, when=lambda: peer.bodies):
+        reply = await client.post(peer.url, b"", {}, timeout_s=TIMEOUT_S)
 
     assert (reply.status, reply.body) == (200, b"ok")
 
@@ -271,8 +273,8 @@ async def test_shorter_deadline_is_kept_while_a_longer_one_runs(client: PostClie
     while not peer.bodies:  # noqa: ASYNC110
         await asyncio.sleep(0.001)
 
-    with pytest.raises(ResponseTimeout):
-        await client.post(peer.url, b"{}", {}, timeout_s=LONG_ENOUGH_TO_SEND_S)
+    with time_passes(TIMEOUT_S, when=lambda: len(peer.bodies) == 2), pytest.raises(ResponseTimeout):
+        await client.post(peer.url, b"{}", {}, timeout_s=TIMEOUT_S)
 
     assert not patient.done()
     patient.cancel()

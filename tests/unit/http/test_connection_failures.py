@@ -6,9 +6,12 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
+from tests.support.loop_time import time_passes
+from tests.support.polling import HANGS_AFTER_S
 from waypost.base.http.connection_pools import AddrInfo
 from waypost.base.http.connections import NotConnected, ResponseLost, ResponseTimeout
 from waypost.outbound.failures import AddressNotAllowed, plain_reason
@@ -17,10 +20,22 @@ from waypost.outbound.vetted_client import VettedClient
 LIBRARY = re.compile(r"[A-Z]\w*(Error|Allowed|Reached|Out|Lost)|Errno|ssl:|\(|\[|object at|getaddrinfo")
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[str]:
-    """A server that responds by the path of the request."""
+@dataclass
+class Server:
+    """A server that responds by the path of the request.
 
+    Attributes:
+        address: its host and port.
+        silent_requests: number of requests so far that get no response.
+    """
+
+    address: str = ""
+    silent_requests: int = 0
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server()
     closing = asyncio.Event()
     working: set[asyncio.Task[None]] = set()
 
@@ -31,6 +46,7 @@ async def server() -> AsyncIterator[str]:
         if b"/nonsense" in head:
             writer.write(b"220 smtp.example ready\r\n\r\n")
         if b"/silent" in head:
+            server.silent_requests += 1
             await closing.wait()
         writer.close()
         with contextlib.suppress(OSError):
@@ -40,7 +56,8 @@ async def server() -> AsyncIterator[str]:
         working.add(asyncio.create_task(respond(reader, writer)))
 
     listening = await asyncio.start_server(begin, "127.0.0.1", 0)
-    yield f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    server.address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    yield server
     closing.set()
     await asyncio.gather(*working, return_exceptions=True)
     listening.close()
@@ -70,16 +87,17 @@ REASONS = {  # address: of a get, of a post
 
 
 @pytest.mark.parametrize("address", REASONS)
-async def test_an_address_without_a_response_has_a_plain_reason(address: str, server: str) -> None:
-    client = VettedClient(allowed_networks=("127.0.0.0/8",), timeout_s=1, resolve=resolve)
+async def test_an_address_without_a_response_has_a_plain_reason(address: str, server: Server) -> None:
+    client = VettedClient(allowed_networks=("127.0.0.0/8",), timeout_s=HANGS_AFTER_S, resolve=resolve)
     await client.open()
-    url = address.replace("{server}", server)
+    url = address.replace("{server}", server.address)
 
     async def take(_part: bytes) -> None:
         raise AssertionError("no content is expected")
 
-    got = await client.get(url, take)
-    posted = await client.post(url, b"{}", {})
+    with time_passes(HANGS_AFTER_S, when=lambda: server.silent_requests):
+        got = await client.get(url, take)
+        posted = await client.post(url, b"{}", {})
 
     await client.close()
     assert (got.error, posted.error) == REASONS[address]

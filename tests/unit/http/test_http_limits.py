@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.loop_time import pass_time
 from waypost.api.access_log import TrustedProxies
 from waypost.assembly.http.limits import DEFAULT_LIMITS, HttpLimits, graph_error_body
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
@@ -327,7 +328,9 @@ async def test_slow_body_above_the_lowest_rate_a_slow_response_and_a_stream_are_
 
     for _ in range(40):
         await slow.send(b"b")
-        await asyncio.sleep(0.03)
+        pass_time(0.03)
+        for _ in range(5):  # the server reads, checks deadlines, and sends a part of the stream
+            await asyncio.sleep(0)
 
     assert (await slow.response()).endswith(b"40")
     application.may_continue.set()

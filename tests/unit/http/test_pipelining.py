@@ -12,10 +12,11 @@ from typing import Any, Final, cast
 import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from tests.support.loop_time import pass_time
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.assembly.http import protocol as protocol_module
 from waypost.assembly.http.limits import DEFAULT_LIMITS, HttpLimits
-from waypost.assembly.http.protocol import BODY_STEP_BYTES, MAX_READ_AHEAD, LimitedProtocol
+from waypost.assembly.http.protocol import BODY_STEP_BYTES, MAX_READ_AHEAD, READ_AHEAD_EVERY_S, LimitedProtocol
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 
 GET: Final = b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -85,10 +86,11 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def response(reader: asyncio.StreamReader) -> bytes:
-    """Return the body of one response."""
+    """Return the body of one response, and let the time pass after which the next pipelined request is read."""
     async with asyncio.timeout(HANGS_AFTER_S):
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 ")
+        pass_time(READ_AHEAD_EVERY_S)
         return await reader.readexactly(int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0]))
 
 
@@ -256,7 +258,8 @@ async def test_response_that_is_read_slowly_but_steadily_arrives_whole() -> None
     size = 0
     while size < 4_000_000:
         size += len(await reader.readexactly(40_000))
-        await asyncio.sleep(0.025)
+        pass_time(0.025)
+        await asyncio.sleep(0)
 
     assert size == 4_000_000
     writer.close()
