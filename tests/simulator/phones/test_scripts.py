@@ -6,14 +6,8 @@ import pytest
 
 from tests.simulator.conftest import ANN, Bench
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.state.phones.script_steps import (
-    STEP_ACTIONS,
-    STEP_TRIGGERS,
-    InvalidScript,
-    Script,
-    plan_steps,
-    read_steps,
-)
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.state.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS, Script, plan_steps, read_steps
 
 JsonObject = dict[str, Any]
 BEN = "15551230002"
@@ -98,7 +92,7 @@ INVALID: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("step", "field", "accepted"), INVALID, ids=range(len(INVALID)))
 def test_invalid_step_is_rejected_and_names_the_field(step: Any, field: str, accepted: str) -> None:
-    with pytest.raises(InvalidScript) as error:
+    with pytest.raises(ControlApiError) as error:
         read_steps([step])
 
     assert error.value.field == field

@@ -6,6 +6,7 @@ from starlette.requests import Request
 
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, path_object, read_bytes
+from waypost.simulator.apis.members import MemberDeclaration
 from waypost.simulator.apis.requests import decode_json
 from waypost.simulator.faults.fault_kinds import (
     ANY,
@@ -15,7 +16,6 @@ from waypost.simulator.faults.fault_kinds import (
     FAULT_TRIGGERS,
     WEBHOOK,
     WEBHOOKS,
-    FaultParameter,
 )
 from waypost.simulator.faults.fault_reading import read_faults
 from waypost.simulator.faults.model import (
@@ -114,7 +114,7 @@ async def disarm_all(state: SimulatorServices) -> dict[str, Any]:
     return {"disarmed": [fault.id for fault in faults]}
 
 
-def _parameter_view(parameter: FaultParameter) -> dict[str, Any]:
+def _parameter_view(parameter: MemberDeclaration) -> dict[str, Any]:
     view: dict[str, Any] = {"name": parameter.name, "type": parameter.type, "accepted": parameter.accepted}
     if parameter.type in ("whole", "fraction"):
         view |= {"at_least": parameter.at_least, "at_most": parameter.at_most}

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from waypost.simulator.apis.members import MemberDeclaration
+
 CALL: Final = "call"
 WEBHOOK: Final = "webhook"
 ANY: Final = "*"
@@ -14,62 +16,15 @@ _MAX_ERROR_CODE: Final = 9_999_999
 
 
 @dataclass(frozen=True)
-class FaultParameter:
-    """One member of `what` or `condition`, and its accepted values."""
-
-    name: str
-    # `whole` and `parse_fraction` are numbers within the bounds, `true` accepts only true
-    type: Literal["whole", "fraction", "boolean", "true", "text", "choice"]
-    at_least: int = 0  # lower bound of a number, exclusive for a fraction
-    at_most: int = 0  # upper bound of a number, or of a text's characters
-    choices: tuple[str, ...] = ()  # of a `choice`
-
-    def accepts(self, value: object) -> bool:
-        """True if the value is accepted."""
-        match self.type:
-            case "true":
-                return value is True
-            case "boolean":
-                return isinstance(value, bool)
-            case "text":
-                return isinstance(value, str) and 0 < len(value) <= self.at_most
-            case "choice":
-                return value in self.choices
-            case "whole":
-                return type(value) is int and self.at_least <= value <= self.at_most
-            case "fraction":
-                if not isinstance(value, int | float) or isinstance(value, bool):
-                    return False
-                return self.at_least < value <= self.at_most
-
-    @property
-    def accepted(self) -> str:
-        """A text of the accepted values."""
-        match self.type:
-            case "true":
-                return "true"
-            case "boolean":
-                return "true or false"
-            case "text":
-                return f"1 to {self.at_most} characters"
-            case "choice":
-                return " or ".join((", ".join(self.choices[:-1]), self.choices[-1]))
-            case "whole":
-                return f"a whole number from {self.at_least} to {self.at_most}"
-            case "fraction":
-                return f"a number above {self.at_least}, up to {self.at_most}"
-
-
-@dataclass(frozen=True)
 class FaultKind:
     """One kind of fault."""
 
     # the unit it counts: a call, an update that a webhook would carry, or a POST
     each: Literal["call", "update", "post"]
-    parameter: FaultParameter  # the member of `what` that names the kind, and its values
+    parameter: MemberDeclaration  # the member of `what` that names the kind, and its values
     effect: str  # the effect on the business, for people
     source: str
-    extra_parameters: tuple[FaultParameter, ...] = ()  # optional members in addition to it
+    extra_parameters: tuple[MemberDeclaration, ...] = ()  # optional members in addition to it
     only_call: str = ""  # the only call it applies to; empty for all
 
     @property
@@ -83,96 +38,96 @@ class FaultKind:
         return CALL if self.each == "call" else WEBHOOK
 
 
-_IS_CARRIED_OUT: Final = FaultParameter("processed", "boolean")
+_IS_CARRIED_OUT: Final = MemberDeclaration("processed", "boolean")
 _GARBAGE_FORMS: Final = ("html", "truncated", "empty", "not_json")
 
 FAULT_KINDS: Final = (
     FaultKind(
         "call",
-        parameter=FaultParameter("error", "whole", 0, _MAX_ERROR_CODE),
+        parameter=MemberDeclaration("error", "whole", 0, _MAX_ERROR_CODE),
         extra_parameters=(
-            FaultParameter("subcode", "whole", 0, _MAX_ERROR_CODE),
-            FaultParameter("status", "whole", 400, 599),
-            FaultParameter("details", "text", at_most=1000),
-            FaultParameter("retry_after_s", "whole", 0, 86_400),
+            MemberDeclaration("subcode", "whole", 0, _MAX_ERROR_CODE),
+            MemberDeclaration("status", "whole", 400, 599),
+            MemberDeclaration("details", "text", at_most=1000),
+            MemberDeclaration("retry_after_s", "whole", 0, 86_400),
         ),
         effect="The call fails with this error code and is not carried out. The default `status` is that of the code.",
         source="facts 5.1, 5.2",
     ),
     FaultKind(
         "call",
-        parameter=FaultParameter("fail", "whole", 0, _MAX_ERROR_CODE),
+        parameter=MemberDeclaration("fail", "whole", 0, _MAX_ERROR_CODE),
         effect="The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
         source="facts 5.2, mode A",
         only_call="messages.send",
     ),
     FaultKind(
         "call",
-        parameter=FaultParameter("timeout", "true"),
+        parameter=MemberDeclaration("timeout", "true"),
         extra_parameters=(_IS_CARRIED_OUT,),
         effect="The call gets no response; it is carried out unless `processed` is false.",
         source="facts 5.1",
     ),
     FaultKind(
         "call",
-        parameter=FaultParameter("reset", "choice", choices=("before", "after")),
+        parameter=MemberDeclaration("reset", "choice", choices=("before", "after")),
         effect="The connection breaks without a response: before the call is carried out, or after it.",
         source="facts 5.1",
     ),
     FaultKind(
         "call",
-        parameter=FaultParameter("slow_ms", "whole", 1, _MAX_DELAY_MS),
+        parameter=MemberDeclaration("slow_ms", "whole", 1, _MAX_DELAY_MS),
         effect="The call is carried out at once; its response is delayed by this real time.",
         source="facts 5.1",
     ),
     FaultKind(
         "call",
-        parameter=FaultParameter("garbage", "choice", choices=_GARBAGE_FORMS),
-        extra_parameters=(FaultParameter("status", "whole", 200, 599), _IS_CARRIED_OUT),
+        parameter=MemberDeclaration("garbage", "choice", choices=_GARBAGE_FORMS),
+        extra_parameters=(MemberDeclaration("status", "whole", 200, 599), _IS_CARRIED_OUT),
         effect="The response is an HTML page, truncated, empty, or not JSON; the default `status` is 502, "
         "and the call is carried out only if `processed` is true.",
         source="facts 5.1",
     ),
-    FaultKind("update", FaultParameter("drop", "true"), "The update is never sent.", "facts 7.3"),
+    FaultKind("update", MemberDeclaration("drop", "true"), "The update is never sent.", "facts 7.3"),
     FaultKind(
         "update",
-        parameter=FaultParameter("delay_ms", "whole", 1, _WEEK_MS),
+        parameter=MemberDeclaration("delay_ms", "whole", 1, _WEEK_MS),
         effect="The update is sent later by this time of the clock, with its original timestamp; others overtake it.",
         source="facts 7.1",
     ),
     FaultKind(
         "update",
-        parameter=FaultParameter("duplicate", "whole", 1, 100),
+        parameter=MemberDeclaration("duplicate", "whole", 1, 100),
         effect="The update is sent again this many times, each time in its own POST.",
         source="facts 7.1",
     ),
     FaultKind(
         "update",
-        parameter=FaultParameter("reorder", "true"),
+        parameter=MemberDeclaration("reorder", "true"),
         effect="The update is sent after the account's next one, or alone if there is none within 5 s.",
         source="facts 7.1",
     ),
     FaultKind(
         "update",
-        parameter=FaultParameter("batch", "whole", 2, 1000),
+        parameter=MemberDeclaration("batch", "whole", 2, 1000),
         effect="The update waits until this many share one POST, or until the first has waited 5 s.",
         source="facts 7.1",
     ),
     FaultKind(
         "post",
-        parameter=FaultParameter("wrong_signature", "true"),
+        parameter=MemberDeclaration("wrong_signature", "true"),
         effect="The POST is signed with another secret; after a rejection it is retried as usual.",
         source="facts 7.1",
     ),
     FaultKind(
         "post",
-        parameter=FaultParameter("unsigned", "true"),
+        parameter=MemberDeclaration("unsigned", "true"),
         effect="The POST has no signature; after a rejection it is retried as usual.",
         source="facts 7.1",
     ),
     FaultKind(
         "post",
-        parameter=FaultParameter("garbage", "true"),
+        parameter=MemberDeclaration("garbage", "true"),
         effect="A correctly signed POST that is not JSON is sent before the real one.",
         source="facts 7.1",
     ),
@@ -180,11 +135,11 @@ FAULT_KINDS: Final = (
 
 FAULT_TRIGGERS: Final = (
     # member                                        fires
-    (FaultParameter("always", "true"), "each time"),
-    (FaultParameter("next", "whole", 1, 1_000_000), "this many times, then never again"),
-    (FaultParameter("every", "whole", 2, 1_000_000), "at each multiple: with 3 the third time, the sixth, …"),
+    (MemberDeclaration("always", "true"), "each time"),
+    (MemberDeclaration("next", "whole", 1, 1_000_000), "this many times, then never again"),
+    (MemberDeclaration("every", "whole", 2, 1_000_000), "at each multiple: with 3 the third time, the sixth, …"),
     (
-        FaultParameter("probability", "fraction", 0, 1),
+        MemberDeclaration("probability", "fraction", 0, 1),
         "with this probability, drawn from `seed`, the fault's id and the number of evaluations",
     ),
 )

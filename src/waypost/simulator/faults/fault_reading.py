@@ -3,13 +3,13 @@
 import difflib
 import hashlib
 import tomllib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
 from waypost.base.error_texts import error_text, toml_error_text
 from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.members import MemberDeclaration, check_names, check_values, describe_invalid
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
@@ -21,19 +21,18 @@ from waypost.simulator.faults.fault_kinds import (
     TEMPLATE_FIELDS,
     WEBHOOK,
     WEBHOOKS,
-    FaultParameter,
 )
 from waypost.simulator.serving.graph_routes import CALL_NAMES, TEMPLATE_CALL_NAMES
 from waypost.simulator.state.graph_operations import SEND
 
 _MAX_FAULTS: Final = 1000
-_SEED: Final = FaultParameter("seed", "whole", 0, 2**63 - 1)
+_SEED: Final = MemberDeclaration("seed", "whole", 0, 2**63 - 1)
 _COMMON_PARAMETERS: Final = (
     _SEED,
-    FaultParameter("label", "text", at_most=200),
-    FaultParameter("until_ms", "whole", 1, 2**53),
+    MemberDeclaration("label", "text", at_most=200),
+    MemberDeclaration("until_ms", "whole", 1, 2**53),
 )
-_TEXT: Final = FaultParameter("", "text", at_most=512)
+_TEXT: Final = MemberDeclaration("", "text", at_most=512)
 _MEMBERS: Final = (
     "on",
     CALL,
@@ -101,10 +100,10 @@ def read_faults(value: object) -> list[dict[str, Any]]:
     members = _read_object(value, "body", ", ".join(_MEMBERS))
     if "faults" not in members:
         return [_read_fault(members, "", None)]
-    _check_names(members, ("faults", "seed"), "")
+    check_names(members, ("faults", "seed"), "")
     seed = members.get("seed")
     if seed is not None:
-        _check_values([_SEED], members, "")
+        check_values([_SEED], members, "")
     faults = members["faults"]
     if not isinstance(faults, list) or not 0 < len(cast("list[object]", faults)) <= _MAX_FAULTS:
         raise ControlApiError("faults", "is not a list of faults", f"1 to {_MAX_FAULTS} faults")
@@ -115,11 +114,11 @@ def read_faults(value: object) -> list[dict[str, Any]]:
 
 
 def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, Any]:
-    _check_names(members, _MEMBERS, path)
+    check_names(members, _MEMBERS, path)
     on = members.get("on")
     if not isinstance(on, str) or on not in _NAMES_BY_TARGET:
         raise ControlApiError(
-            f"{path}on", _invalid_value(on) if "on" in members else "is missing", f"{CALL} or {WEBHOOK}"
+            f"{path}on", describe_invalid(on) if "on" in members else "is missing", f"{CALL} or {WEBHOOK}"
         )
     other = WEBHOOK if on == CALL else CALL
     if other in members:
@@ -139,7 +138,7 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
         if names is not None and name not in names:
             rule = f"does not go with {on}: {name}, which names none"
             raise ControlApiError(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(names))}")
-    _check_values(_COMMON_PARAMETERS, members, path)
+    check_values(_COMMON_PARAMETERS, members, path)
     when, what = _read_when(members, f"{path}when"), _read_what(members, f"{path}what", on, name)
     fault = {**members, on: name, "when": when, "what": what}
     return fault if seed is None else {**fault, "seed": fault.get("seed", seed)}
@@ -148,10 +147,10 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
 def _read_when(fault: dict[str, Any], path: str) -> dict[str, Any]:
     accepted = "; ".join(f"{{{parameter.name}: {parameter.accepted}}}" for parameter, _ in FAULT_TRIGGERS)
     members = _read_object(fault.get("when", {"always": True}), path, accepted)
-    _check_names(members, [parameter.name for parameter, _ in FAULT_TRIGGERS], f"{path}.")
+    check_names(members, [parameter.name for parameter, _ in FAULT_TRIGGERS], f"{path}.")
     if len(members) != 1:
         raise ControlApiError(path, "has not exactly one member", accepted)
-    _check_values((parameter for parameter, _ in FAULT_TRIGGERS), members, f"{path}.")
+    check_values((parameter for parameter, _ in FAULT_TRIGGERS), members, f"{path}.")
     return members
 
 
@@ -165,32 +164,14 @@ def _read_what(fault: dict[str, Any], path: str, on: str, name: str) -> dict[str
         raise ControlApiError(path, f"names {named} of a fault on: {on}", f"exactly one of {accepted}")
     [kind] = chosen
     parameters = (kind.parameter, *kind.extra_parameters)
-    _check_names(members, [parameter.name for parameter in parameters], f"{path}.")
-    _check_values(parameters, members, f"{path}.")
+    check_names(members, [parameter.name for parameter in parameters], f"{path}.")
+    check_values(parameters, members, f"{path}.")
     if kind.only_call and name != kind.only_call:
         raise ControlApiError(f"{path}.{kind.name}", f"does not go with call: {name}", f"call: {kind.only_call}")
     return members
-
-
-def _check_values(parameters: Iterable[FaultParameter], members: dict[str, Any], path: str) -> None:
-    for parameter in parameters:
-        name = parameter.name
-        if name in members and not parameter.accepts(members[name]):
-            raise ControlApiError(f"{path}{name}", _invalid_value(members[name]), parameter.accepted)
-
-
-def _check_names(members: dict[str, Any], known: Sequence[str], path: str) -> None:
-    unknown = next((name for name in members if name not in known), None)
-    if unknown is not None:
-        raise ControlApiError(f"{path}{unknown[:64]}", "is unknown", ", ".join(known))
 
 
 def _read_object(value: object, path: str, accepted: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ControlApiError(path, "is missing" if value is None else "is no object", accepted)
     return cast("dict[str, Any]", value)
-
-
-def _invalid_value(value: object) -> str:
-    text = repr(value)
-    return f"cannot be {text if len(text) <= 80 else text[:77] + '...'}"

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in
 from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.members import MemberDeclaration, check_names, check_values
 
 MAX_SCRIPT_STEPS: Final = 32
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
@@ -19,10 +20,6 @@ _TAPPABLE_TYPES: Final = ("QUICK_REPLY", "REPLY", "LIST_ROW")
 _FORM_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 RenderedMessage = dict[str, Any]
-
-
-class InvalidScript(ControlApiError):
-    """Raised for an invalid script."""
 
 
 @dataclass(frozen=True)
@@ -116,32 +113,20 @@ def find_form_button(rendered: RenderedMessage) -> dict[str, Any] | None:
     return next((button for button in buttons if button.get("type") in _FORM_TYPES), None)
 
 
-def _is_integer(value: Any, maximum: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= maximum
-
-
-def _is_delay(value: Any) -> bool:
-    pair = list_or_none(value)
-    if pair is None:
-        return _is_integer(value, _WEEK_MS)
-    return len(pair) == 2 and all(_is_integer(delay, _WEEK_MS) for delay in pair) and pair[0] <= pair[1]
-
-
-_STEP_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
-    # member, is valid, accepted
-    "on": (lambda value: value in STEP_TRIGGERS, ", ".join(STEP_TRIGGERS)),
-    "do": (lambda value: value in STEP_ACTIONS, ", ".join(STEP_ACTIONS)),
-    "after_ms": (_is_delay, "0 to 604800000, or [least, most]"),
-    "probability": (
-        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1,
-        "0 to 1",
-    ),
-    "times": (lambda value: _is_integer(value, 1_000_000) and value > 0, "1 to 1000000"),
-    "text": (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
-    "index": (lambda value: _is_integer(value, 99), "0 to 99"),
-    "card": (lambda value: _is_integer(value, 9), "0 to 9"),
-    "response": (lambda value: object_or_none(value) is not None, "an object with the form's values"),
-    "for_ms": (lambda value: _is_integer(value, 30 * _WEEK_MS), "0 to 18144000000"),
+_STEP_MEMBERS: Final = {
+    member.name: member
+    for member in (
+        MemberDeclaration("on", "choice", choices=tuple(STEP_TRIGGERS), description=", ".join(STEP_TRIGGERS)),
+        MemberDeclaration("do", "choice", choices=tuple(STEP_ACTIONS), description=", ".join(STEP_ACTIONS)),
+        MemberDeclaration("after_ms", "pair", 0, _WEEK_MS),
+        MemberDeclaration("probability", "number", 0, 1),
+        MemberDeclaration("times", "whole", 1, 1_000_000, description="1 to 1000000"),
+        MemberDeclaration("text", "text", at_most=4096),
+        MemberDeclaration("index", "whole", 0, 99, description="0 to 99"),
+        MemberDeclaration("card", "whole", 0, 9, description="0 to 9"),
+        MemberDeclaration("response", "object", description="an object with the form's values"),
+        MemberDeclaration("for_ms", "whole", 0, 30 * _WEEK_MS, description=f"0 to {30 * _WEEK_MS}"),
+    )
 }
 _COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")
 
@@ -150,38 +135,31 @@ def read_steps(raw: Sequence[Any]) -> tuple[ScriptStep, ...]:
     """Check a script as it was sent, and return its steps.
 
     Raises:
-        InvalidScript: for the first violation.
+        ControlApiError: for the first violation.
     """
     if len(raw) > MAX_SCRIPT_STEPS:
-        raise InvalidScript("script", f"has {len(raw)} steps", f"at most {MAX_SCRIPT_STEPS}")
+        raise ControlApiError("script", f"has {len(raw)} steps", f"at most {MAX_SCRIPT_STEPS}")
     return tuple(_read_step(f"script[{index}]", step) for index, step in enumerate(raw))
 
 
 def _read_step(path: str, raw: Any) -> ScriptStep:
     step = object_or_none(raw)
     if step is None:
-        raise InvalidScript(path, "is not an object", '{"on": "message", "do": "read", ...}')
+        raise ControlApiError(path, "is not an object", '{"on": "message", "do": "read", ...}')
     for name in ("on", "do"):
         if name not in step:
-            raise InvalidScript(f"{path}.{name}", "is missing", _STEP_MEMBERS[name][1])
-    for name, value in step.items():
-        if name not in _STEP_MEMBERS:
-            raise InvalidScript(f"{path}.{name}", "is unknown", ", ".join(_STEP_MEMBERS))
-        is_valid_value, accepted = _STEP_MEMBERS[name]
-        try:
-            is_valid = is_valid_value(value)
-        except TypeError:  # an array or an object instead of a string
-            is_valid = False
-        if not is_valid:
-            raise InvalidScript(f"{path}.{name}", "is not valid", accepted)
+            raise ControlApiError(f"{path}.{name}", "is missing", _STEP_MEMBERS[name].accepted)
+    for name in step:
+        check_names((name,), _STEP_MEMBERS, f"{path}.")
+        check_values((_STEP_MEMBERS[name],), step, f"{path}.", "is not valid")
     _, required, optional = STEP_ACTIONS[step["do"]]
+    known = (*_COMMON_MEMBERS, *required, *optional)
     for name in required:
         if name not in step:
-            raise InvalidScript(f"{path}.{name}", f"is missing; {step['do']} needs it", _STEP_MEMBERS[name][1])
+            raise ControlApiError(f"{path}.{name}", f"is missing; {step['do']} needs it", _STEP_MEMBERS[name].accepted)
     for name in step:
-        if name not in (*_COMMON_MEMBERS, *required, *optional):
-            accepted = ", ".join((*_COMMON_MEMBERS, *required, *optional))
-            raise InvalidScript(f"{path}.{name}", f"does not go with {step['do']}", accepted)
+        if name not in known:
+            raise ControlApiError(f"{path}.{name}", f"does not go with {step['do']}", ", ".join(known))
     delay = step.get("after_ms", 0)
     shortest, longest = list_or_none(delay) or (delay, delay)
     members = {name: value for name, value in step.items() if name != "after_ms"}
