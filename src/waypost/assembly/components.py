@@ -208,11 +208,13 @@ def make_workers(
     """Return the workers of the stages that this process runs."""
     queue = base.stages.queue
     workers = (
-        StageWorker(queue, QueueName.OUTBOUND, dispatch.prepare, pace=dispatch.check_pace, release=dispatch.release),
+        StageWorker(
+            queue, QueueName.OUTBOUND, dispatch.prepare, may_start=dispatch.may_start, release=dispatch.release
+        ),
         StageWorker(queue, QueueName.UNCONFIRMED, dispatch.prepare_unconfirmed),
         StageWorker(queue, QueueName.WEBHOOKS, ingester.prepare),
         StageWorker(
-            queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace, release=callbacks.release
+            queue, QueueName.CALLBACKS, callbacks.prepare, may_start=callbacks.may_start, release=callbacks.release
         ),
         StageWorker(queue, QueueName.MEDIA, InboundMediaFetcher(base.stages).prepare),
     )

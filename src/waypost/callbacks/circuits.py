@@ -75,6 +75,7 @@ class Circuit:
         travel_until_ms: the same while the clock is being advanced: never before `until_ms`.
         delivered_ms: when a callback was last delivered.
         failing_since_ms: nothing has been delivered since then; None while it succeeds.
+        is_paused_by_receiver: it is open because of a `Retry-After`.
     """
 
     state: CircuitState = CircuitState.CLOSED
@@ -84,6 +85,7 @@ class Circuit:
     travel_until_ms: int = 0
     delivered_ms: int = 0
     failing_since_ms: int | None = None
+    is_paused_by_receiver: bool = False
 
     def apply(self, event: CircuitEvent) -> CircuitState:
         """Move to the state that the table gives, and return it."""
@@ -93,6 +95,7 @@ class Circuit:
     def record_delivered(self, now_ms: int) -> None:
         """Record that a callback was delivered."""
         self.failures = self.probes = self.travel_until_ms = 0
+        self.is_paused_by_receiver = False
         self.delivered_ms, self.failing_since_ms = now_ms, None
         self.apply(CircuitEvent.DELIVERED)
 
@@ -110,6 +113,7 @@ class Circuit:
             self.failing_since_ms = now_ms
         if retry_after_ms:
             self.until_ms = max(self.until_ms, now_ms + retry_after_ms)
+            self.is_paused_by_receiver = True
             self.apply(CircuitEvent.RETRY_AFTER)
         elif is_probe and self.state is CircuitState.HALF_OPEN:
             self._open(now_ms, chance, CircuitEvent.PROBE_FAILED)
@@ -118,6 +122,7 @@ class Circuit:
 
     def _open(self, now_ms: int, chance: random.Random, event: CircuitEvent) -> None:
         self.probes += 1
+        self.is_paused_by_receiver = False
         self.until_ms = now_ms + delay_ms(PROBE_DELAYS_S, self.probes, chance)
         grid_ms = travel_grid_ms(now_ms - (self.failing_since_ms or now_ms))
         if grid_ms is not None:
@@ -128,7 +133,7 @@ class Circuit:
         """Continue from what the store has of an earlier process."""
         self.failing_since_ms = failing_since_ms
         if retry_after_until_ms is not None and retry_after_until_ms > now_ms:
-            self.state, self.until_ms = CircuitState.OPEN, retry_after_until_ms
+            self.state, self.until_ms, self.is_paused_by_receiver = CircuitState.OPEN, retry_after_until_ms, True
         elif failing_since_ms is not None:
             self.state = CircuitState.HALF_OPEN
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from waypost.callbacks.circuits import Circuit, CircuitEvent, CircuitState
 from waypost.domain.callbacks import Subscription
+from waypost.domain.wait_reasons import WaitReason
 
 SLOW_RESPONSE_MS: Final = 1_000
 """A receiver that takes so long to respond is slow."""
@@ -50,6 +51,17 @@ class CallbackReceiver:
     pause_known_from: int = 0
     retry_requests: int = 0
     has_waiting_group: bool = False
+
+    @property
+    def wait_reason(self) -> WaitReason:
+        """Why callbacks wait where its circuit lets none start."""
+        match self.circuit.state:
+            case CircuitState.CLOSED:
+                return WaitReason.RECEIVER_NEW
+            case CircuitState.PAUSED:
+                return WaitReason.SUBSCRIPTION_PAUSED
+            case CircuitState.OPEN | CircuitState.HALF_OPEN:
+                return WaitReason.RECEIVER_PAUSE if self.circuit.is_paused_by_receiver else WaitReason.RECEIVER_FAILING
 
     def is_slow(self, real_ms: int) -> bool:
         """True if its last response took long, or one takes long now, or may: this is unknown before a probe."""

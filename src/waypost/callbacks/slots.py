@@ -9,8 +9,8 @@ from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.callbacks.receivers import CallbackReceiver
-from waypost.queue.concurrency_groups import NotBefore
-from waypost.queue.job import Job
+from waypost.domain.wait_reasons import WaitReason
+from waypost.queue.job import Job, NotBefore
 from waypost.store.queue.jobs import group_subscription_id, live_group, replay_group
 
 # Source: decision 0042; the queue has 256 slots, a receiver at most 64
@@ -59,12 +59,13 @@ class ConcurrencySlots:
         if job.was_in_flight:
             return None  # nothing is sent: its attempt was cut short, and is only counted
         until_ms = receiver.blocked_until_ms(now_ms, is_travelling=self.is_travelling)
+        reason = receiver.wait_reason
         real_ms = self._clock.real_ms()
         if until_ms is None and not self._may_start(receiver, job, real_ms):
-            until_ms = now_ms + SLOT_RETRY_MS
+            until_ms, reason = now_ms + SLOT_RETRY_MS, WaitReason.SLOTS
         if until_ms is not None:
             receiver.has_waiting_group = True
-            return NotBefore(until_ms, whole_group=True)
+            return NotBefore(until_ms, reason, whole_group=True)
         receiver.admit(job.position, now_ms)
         receiver.started_ms[job.position] = real_ms
         self._receivers_by_position[job.position] = self._active_receivers[id(receiver)] = receiver

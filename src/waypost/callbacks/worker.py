@@ -69,7 +69,7 @@ class CallbackSender:
     Attributes:
         counts: attempts by the class of the response's status, and by the result for the callback.
         pauses: how many subscriptions this process has paused.
-        check_pace: delays callbacks to receivers that fail or are paused, without trying them; a slow receiver has few
+        may_start: delays callbacks to receivers that fail or are paused, without trying them; a slow receiver has few
             slots.
     """
 
@@ -82,7 +82,7 @@ class CallbackSender:
         self._pause_after_ms = pause_after_ms
         self._order_hold_ms = order_hold_ms
         self._slots = ConcurrencySlots(context.clock, self._clear_not_before)
-        self.check_pace, self.release = self._slots.acquire, self._slots.release
+        self.may_start, self.release = self._slots.acquire, self._slots.release
         self._marks = InFlightMarks(context.queue)
         self._reads = 0
         self.counts, self.pauses = CallCounters(), 0

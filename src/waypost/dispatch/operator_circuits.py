@@ -17,8 +17,9 @@ from waypost.base.telemetry.logs import log
 from waypost.dispatch.retries import MAX_OPERATOR_RETRY_AFTER_S
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertain, RetryReason
-from waypost.queue.concurrency_groups import NotBefore, PaceCheck
-from waypost.queue.job import Job
+from waypost.domain.wait_reasons import WaitReason
+from waypost.queue.concurrency_groups import MayStart
+from waypost.queue.job import Job, NotBefore
 from waypost.store.queue.job_subjects import SubjectKind
 
 
@@ -165,7 +166,7 @@ class OperatorCircuits:
     """
 
     def __init__(
-        self, clock: Clock, chance: random.Random, *, pace: PaceCheck, clear_not_before: Callable[[str], None]
+        self, clock: Clock, chance: random.Random, *, pace: MayStart, clear_not_before: Callable[[str], None]
     ) -> None:
         self._clock = clock
         self._chance = chance
@@ -176,7 +177,7 @@ class OperatorCircuits:
         self._is_travelling = False
         self._log = log("dispatch")
 
-    def check_pace(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
+    def may_start(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
         """Return None to start a job, or how long its group waits; a job that is started may be only a probe."""
         circuit = self._open_circuit(job)
         if circuit is None or circuit.probe_position == job.position:
@@ -186,7 +187,8 @@ class OperatorCircuits:
             return None
         until_ms = circuit.blocked_until_ms(group, now_ms)
         if until_ms is not None:
-            return NotBefore(min(until_ms, circuit.check_due_ms[group]), whole_group=True)
+            check_ms = circuit.check_due_ms[group]
+            return NotBefore(min(until_ms, check_ms), WaitReason.OPERATOR_AWAY, whole_group=True)
         wait = self._pace(job, now_ms, in_flight)
         if wait is None:
             circuit.state = OperatorCircuitState.HALF_OPEN

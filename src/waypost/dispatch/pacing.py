@@ -9,8 +9,8 @@ from typing import Final
 
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import OperatorUnavailable, RetryScope
-from waypost.queue.concurrency_groups import NotBefore
-from waypost.queue.job import Job
+from waypost.domain.wait_reasons import WaitReason
+from waypost.queue.job import Job, NotBefore
 from waypost.store.queue.job_subjects import SubjectKind
 
 PAIR_EVERY_MS: Final = 6_000  # Source: operator's facts 8: one message per 6 s to the same recipient …
@@ -166,7 +166,7 @@ class Pacer:
         paused_until_ms = self._paused_groups.get(job.concurrency_group)
         if paused_until_ms is not None:
             if paused_until_ms > now_ms:
-                return NotBefore(paused_until_ms, whole_group=True)
+                return NotBefore(paused_until_ms, WaitReason.OPERATOR_PAUSE, whole_group=True)
             del self._paused_groups[job.concurrency_group]
         if not _is_message(job):
             return None
@@ -178,14 +178,14 @@ class Pacer:
         before = pair.free_ms
         wait = pair.wait_ms(now_ms, PAIR_EVERY_MS, PAIR_BURST)
         if wait:
-            return NotBefore(now_ms + wait, whole_group=False)
+            return NotBefore(now_ms + wait, WaitReason.PAIR_PACE, whole_group=False)
         rate = self._per_second.get(job.concurrency_group, self._default_per_second)
         second = self._source_windows.setdefault(job.concurrency_group, _ThroughputWindow())
         source = self._source_buckets.setdefault(job.concurrency_group, _TokenBucket())
         wait = second.wait_ms(now_ms, in_flight, rate) or source.wait_ms(now_ms, 1000 / rate, max(1.0, rate / 10))
         if wait:
             pair.free_ms = before
-            return NotBefore(now_ms + wait, whole_group=True)
+            return NotBefore(now_ms + wait, WaitReason.SOURCE_PACE, whole_group=True)
         second.started = in_flight + 1
         return None
 

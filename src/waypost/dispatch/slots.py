@@ -12,8 +12,9 @@ from itertools import islice
 from typing import Final
 
 from waypost.base.clock import Clock
-from waypost.queue.concurrency_groups import NotBefore, PaceCheck
-from waypost.queue.job import Job
+from waypost.domain.wait_reasons import WaitReason
+from waypost.queue.concurrency_groups import MayStart
+from waypost.queue.job import Job, NotBefore
 
 SLOW_CALL_MS: Final = 1_000
 """An operator that takes so long to respond is slow."""
@@ -138,7 +139,7 @@ class OperatorSlots:
     """
 
     def __init__(
-        self, clock: Clock, *, in_flight: int, pace: PaceCheck, clear_not_before: Callable[[str], None]
+        self, clock: Clock, *, in_flight: int, pace: MayStart, clear_not_before: Callable[[str], None]
     ) -> None:
         self._clock = clock
         self._in_flight = in_flight
@@ -157,7 +158,7 @@ class OperatorSlots:
         """Number of slots in use."""
         return len(self._held)
 
-    def check_pace(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
+    def may_start(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
         """Take a slot for a job and return None, or return how long its group waits for one."""
         group, real_ms = job.concurrency_group, self._clock.real_ms()
         source = self._sources.get(group)
@@ -169,7 +170,7 @@ class OperatorSlots:
             self._fast_active_ms = real_ms
         if not self._may_take(source, account, slot_class, real_ms):
             self._waiting[slot_class is SlotClass.SLOW].setdefault(group)
-            return NotBefore(now_ms + SLOT_RETRY_MS, whole_group=True)
+            return NotBefore(now_ms + SLOT_RETRY_MS, WaitReason.SLOTS, whole_group=True)
         wait = self._pace(job, now_ms, in_flight)
         if wait is None:
             self._held[job.position] = source, account

@@ -83,7 +83,7 @@ class OutboundDispatcher:
 
     Attributes:
         counts: messages sent to the operator, by outcome and class of the operator's code.
-        check_pace: decides whether a job may start: by the circuit of its account, its slots, its pace.
+        may_start: decides whether a job may start: by the circuit of its account, its slots, its pace.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class OutboundDispatcher:
         self._pacer = Pacer(per_second=per_second)
         self._slots = OperatorSlots(context.clock, in_flight=in_flight, pace=self._pacer, clear_not_before=wake)
         self._circuits = OperatorCircuits(
-            context.clock, context.chance, pace=self._slots.check_pace, clear_not_before=wake
+            context.clock, context.chance, pace=self._slots.may_start, clear_not_before=wake
         )
-        self.check_pace = self._circuits.check_pace
+        self.may_start = self._circuits.may_start
         self._copies = MediaCopies(context)
         self._outcomes = MessageOutcomes(
             context.clock, context.ids, uncertain_for_ms=uncertain_for_ms, hold_ms=context.hold_ms

@@ -7,10 +7,10 @@ holds.
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
-from waypost.queue.job import Job
+from waypost.domain.wait_reasons import WaitReason
+from waypost.queue.job import Job, NotBefore
 from waypost.queue.plans import GROUP_WINDOW
 from waypost.store.queue.jobs import GroupCursor, RunningTransactions
 
@@ -27,19 +27,11 @@ MAX_JOBS_PER_READ: Final = GROUP_WINDOW // 2
 """Maximum number of jobs of a group in one read; a group is read on while it holds fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotBefore:
-    """A wait: the key, or its whole group, is not worked before then."""
+class MayStart(Protocol):
+    """Decides whether a job may be worked now, and takes its slot if it may."""
 
-    until_ms: int
-    whole_group: bool
-
-
-class PaceCheck(Protocol):
-    """Decides whether a job may be worked now, and uses up its slot if it may."""
-
-    def __call__(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
-        """Return None to start the job, or how long it waits.
+    def __call__(self, job: Job, now_ms: int, in_flight: int, /) -> NotBefore | None:
+        """Return None to start the job, or how long it waits, and why.
 
         Args:
             job: the head of its key, due.
@@ -99,6 +91,7 @@ class ConcurrencyGroup:
         in_flight: how many of its jobs are being worked; a parked one is not.
         more: the store may hold jobs that have not been read.
         not_before_ms: none of its jobs is started before this time.
+        wait_reason: of the last such wait.
         is_leaving: no more of its jobs are started, because another process is to work it.
         is_reading: it is being read from the store.
         ready: heads of keys that are not being worked, by due time and position.
@@ -118,6 +111,7 @@ class ConcurrencyGroup:
         "name",
         "not_before_ms",
         "ready",
+        "wait_reason",
     )
 
     def __init__(self, name: str, *, is_read: bool = False) -> None:
@@ -129,6 +123,7 @@ class ConcurrencyGroup:
         self._positions: set[int] = set()
         self._ended: set[int] = set()  # while it was being read: what is read may still contain them
         self.not_before_ms = 0
+        self.wait_reason = WaitReason.HANDED_OVER
         self._read_to = 0
         self._retries_due_ms: int | None = None
         self.more = not is_read
@@ -235,21 +230,48 @@ class ConcurrencyGroup:
         self.ready = [(self._keys[key][0].due_ms, position, key) for _, position, key in self.ready]
         heapq.heapify(self.ready)
 
-    def claim_due(self, now_ms: int, pace: PaceCheck | None) -> Job | None:
+    def claim_due(self, now_ms: int, may_start: MayStart | None) -> Job | None:
         """Claim and return the next head that is due and may start; None when there is none."""
         while self.ready and self.ready[0][0] <= now_ms and self.not_before_ms <= now_ms:
             _, _, key = heapq.heappop(self.ready)
             job = self._keys[key][0]
-            wait = pace(job, now_ms, self.in_flight) if pace else None
+            wait = may_start(job, now_ms, self.in_flight) if may_start else None
             if wait is None:
                 self.in_flight += 1
                 return job
             if wait.whole_group:
-                self.not_before_ms = wait.until_ms
+                self.not_before_ms, self.wait_reason = wait.until_ms, wait.reason
             else:
-                job.due_ms = wait.until_ms
+                job.due_ms, job.not_before = wait.until_ms, wait
             self.offer(job)
         return None
+
+    def explain_wait(self, position: int, now_ms: int, share: int) -> NotBefore | None:
+        """Return why a job of the group waits; None where it is being worked, or may start."""
+        if position not in self._positions:
+            return NotBefore(now_ms, WaitReason.BACKLOG, whole_group=True) if self.more else None
+        jobs = next(jobs for jobs in self._keys.values() if any(job.position == position for job in jobs))
+        job = jobs[0]
+        if job.position != position:
+            return NotBefore(now_ms, WaitReason.ORDER, whole_group=False)
+        if job.is_parked:
+            return NotBefore(now_ms, WaitReason.UPLOAD, whole_group=False)
+        if all(ready_position != position for _, ready_position, _ in self.ready):
+            return None
+        if job.due_ms > now_ms:
+            if job.not_before is not None and job.not_before.until_ms == job.due_ms:
+                return job.not_before
+            reason = WaitReason.RETRY if job.attempt or job.defects else WaitReason.NOT_DUE
+            return NotBefore(job.due_ms, reason, whole_group=False)
+        return self.current_wait(now_ms, share)
+
+    def current_wait(self, now_ms: int, share: int) -> NotBefore | None:
+        """Return why none of its jobs that are due is started; None where they are, or none is due."""
+        if not self.ready or self.ready[0][0] > now_ms:
+            return None
+        if self.not_before_ms > now_ms:
+            return NotBefore(self.not_before_ms, self.wait_reason, whole_group=True)
+        return NotBefore(now_ms, WaitReason.SLOTS, whole_group=True) if self.in_flight >= share else None
 
     def is_head(self, job: Job) -> bool:
         """True if this very job is the head of its key."""
@@ -389,7 +411,7 @@ class QueueScheduler:
         """True if another read is to be made before what is in memory is all that can be claimed."""
         return any(group.needs_read for group in self.groups.values())
 
-    def claim_due(self, *, at_most: int, share: int, now_ms: int, pace: PaceCheck | None) -> list[Job]:
+    def claim_due(self, *, at_most: int, share: int, now_ms: int, may_start: MayStart | None) -> list[Job]:
         """Return due heads, one of each group in turn, no group beyond its share.
 
         Where not all that is due can be claimed, the groups that were claimed from are last the next time.
@@ -408,7 +430,7 @@ class QueueScheduler:
             for group in open_groups:
                 if len(claimed) >= at_most:
                     break
-                job = group.claim_due(now_ms, pace) if group.in_flight < share else None
+                job = group.claim_due(now_ms, may_start) if group.in_flight < share else None
                 if job is not None:
                     claimed.append(job)
                     still_open.append(group)

@@ -3,12 +3,22 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from waypost.domain.wait_reasons import WaitReason
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import SUBJECT_READERS, JobRow, NewJob
 
 
 class PermanentDefect(Exception):
     """A defect that no retry cures: its job becomes a dead letter at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotBefore:
+    """A wait and its reason: the ordering key, or its whole group, is not worked before then."""
+
+    until_ms: int
+    reason: WaitReason
+    whole_group: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -23,6 +33,7 @@ class Job:
         in_flight: it is being sent right now.
         is_parked: it waits for something in this process.
         blocking_since_ms: when this process first saw it fail; not stored.
+        not_before: why its ordering key was last made to wait; not stored.
         key: what is worked one at a time: its ordering key, or its own position once it is detached.
     """
 
@@ -40,6 +51,7 @@ class Job:
     in_flight: bool = False
     is_parked: bool = False
     blocking_since_ms: int | None = None
+    not_before: NotBefore | None = None
     key: str | int = field(init=False)
 
     def __post_init__(self) -> None:

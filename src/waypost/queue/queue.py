@@ -9,7 +9,7 @@ and has scanned a queue, a new job goes straight into its group; otherwise the g
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -17,8 +17,8 @@ from waypost.base.clock import Clock
 from waypost.base.telemetry.counters import QueueCounters
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck, QueueScheduler
-from waypost.queue.job import Job, PermanentDefect, make_job, read_jobs
+from waypost.queue.concurrency_groups import ConcurrencyGroup, MayStart, QueueScheduler
+from waypost.queue.job import Job, NotBefore, PermanentDefect, make_job, read_jobs
 from waypost.queue.plans import DEFECT_DELAYS_S, QUEUE_PLANS, QueuePlan, shard_of
 from waypost.queue.shards import Shards
 from waypost.store.contract import StoreUnavailable
@@ -107,7 +107,7 @@ class JobQueue:
         """Release the leases, so that other processes continue at once."""
         await self.shards.close()
 
-    async def claim(self, queue_name: QueueName, *, at_most: int, pace: PaceCheck | None = None) -> list[Job]:
+    async def claim(self, queue_name: QueueName, *, at_most: int, may_start: MayStart | None = None) -> list[Job]:
         """Return due jobs to work now: one of each key, oldest first, no group beyond its share.
 
         Each must be ended by `complete`, `retry_later`, `retry_after_defect`, `park` or `abandon`.
@@ -117,7 +117,7 @@ class JobQueue:
         await self._read_new_jobs(queue_name)
         now_ms = self._clock.now_ms()
         claimed = self._schedulers[queue_name].claim_due(
-            at_most=at_most, share=self.plans[queue_name].share, now_ms=now_ms, pace=pace
+            at_most=at_most, share=self.plans[queue_name].share, now_ms=now_ms, may_start=may_start
         )
         counts = self.counts[queue_name]
         counts.claimed += len(claimed)
@@ -128,6 +128,21 @@ class JobQueue:
     def count_jobs_in_memory(self, queue_name: QueueName) -> int:
         """Return how many jobs of a queue this process has read and not ended."""
         return sum(group.jobs_in_memory for group in self._schedulers[queue_name].groups.values())
+
+    def explain_wait(self, queue_name: QueueName, group: str, position: int) -> NotBefore | None:
+        """Return why a job waits; None where it is being worked or may start, or another process works its group."""
+        waiting_group = self._schedulers[queue_name].groups.get(group)
+        if waiting_group is None:
+            return None
+        return waiting_group.explain_wait(position, self._clock.now_ms(), self.plans[queue_name].share)
+
+    def list_waits(self, queue_name: QueueName) -> Iterator[tuple[ConcurrencyGroup, NotBefore]]:
+        """Yield the groups whose due jobs are not started now, as far as this process works them, each with why."""
+        now_ms, share = self._clock.now_ms(), self.plans[queue_name].share
+        for group in self._schedulers[queue_name].groups.values():
+            wait = group.current_wait(now_ms, share)
+            if wait is not None:
+                yield group, wait
 
     async def wait(self, queue_name: QueueName) -> None:
         """Return when there may be something to claim that was not there at the last claim."""

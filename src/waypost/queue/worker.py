@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from waypost.base.telemetry.logs import log
-from waypost.queue.concurrency_groups import PaceCheck
+from waypost.queue.concurrency_groups import MayStart
 from waypost.queue.job import Job
 from waypost.queue.queue import STORE_RETRY_S, JobQueue
 from waypost.store.contract import StoreUnavailable
@@ -37,7 +37,7 @@ class StageWorker:
     Args:
         queue_name: the one that it works.
         prepare: prepares a batch.
-        pace: decides whether a job may start; None: every one may.
+        may_start: decides whether a job may start; None: every one may.
         release: called with each job that has been started, once its work has ended.
 
     Attributes:
@@ -50,13 +50,13 @@ class StageWorker:
         queue_name: QueueName,
         prepare: PrepareJobs,
         *,
-        pace: PaceCheck | None = None,
+        may_start: MayStart | None = None,
         release: Callable[[Job], None] = lambda _: None,
     ) -> None:
         self._queue = queue
         self.queue_name = queue_name
         self._prepare = prepare
-        self._pace = pace
+        self._may_start = may_start
         self._release = release
         self._max_in_flight = queue.plans[queue_name].in_flight
         self.active_jobs = 0
@@ -122,7 +122,7 @@ class StageWorker:
             self._slot_freed.clear()
             await self._slot_freed.wait()
             return
-        jobs = await self._queue.claim(self.queue_name, at_most=room, pace=self._pace)
+        jobs = await self._queue.claim(self.queue_name, at_most=room, may_start=self._may_start)
         if self._stopping:
             for job in jobs:
                 self._queue.abandon(job)

@@ -64,7 +64,7 @@ class CircuitSetUp:
         """Send a message with an outcome, if it may be sent now; return True if it was sent."""
         assert account in (OPERATOR, OTHER_OPERATOR)
         used = OPERATOR if account is OPERATOR else OTHER_OPERATOR
-        if self.circuits.check_pace(job, self.clock.now_ms(), 0) is not None:
+        if self.circuits.may_start(job, self.clock.now_ms(), 0) is not None:
             return False
         if self.circuits.blocking_cause(job, used) is not None:
             return False
@@ -75,7 +75,7 @@ class CircuitSetUp:
     def wait_of(self, job: Job) -> int | None:
         """Return how long the group of a job has to wait; None if the job is started."""
         now_ms = self.clock.now_ms()
-        wait = self.circuits.check_pace(job, now_ms, 0)
+        wait = self.circuits.may_start(job, now_ms, 0)
         return None if wait is None else wait.until_ms - now_ms
 
     def open(self) -> None:
@@ -156,7 +156,7 @@ def test_probes_of_a_long_outage_are_a_few_seconds_apart() -> None:
 
     for position in range(10, 10_000):
         setup.clock.advance(ms=100)
-        wait = setup.circuits.check_pace(new_job(position), setup.clock.now_ms(), 0)
+        wait = setup.circuits.may_start(new_job(position), setup.clock.now_ms(), 0)
         if wait is None and setup.circuits.blocking_cause(new_job(position), OPERATOR) is None:
             setup.circuits.record_outcome(new_job(position), OPERATOR, NOT_REACHED)
             sent_ms.append(setup.clock.now_ms())

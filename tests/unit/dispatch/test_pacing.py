@@ -8,8 +8,8 @@ import pytest
 from tests.support.builders import OPERATOR
 from waypost.dispatch.pacing import PAIR_BURST, PAIR_EVERY_MS, PAUSE_RECHECK_MS, Pacer
 from waypost.domain.outcome import OperatorUnavailable, RetryScope
-from waypost.queue.concurrency_groups import NotBefore
-from waypost.queue.job import Job
+from waypost.domain.wait_reasons import WaitReason
+from waypost.queue.job import Job, NotBefore
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
 
@@ -89,7 +89,7 @@ def test_call_that_ends_without_a_response_counts_from_when_that_is_seen() -> No
     ended = pace(pacer, new_job("ben"), NOW_MS + 9000, 0)
 
     assert held is not None
-    assert ended == NotBefore(NOW_MS + 10_000, whole_group=True)
+    assert ended == NotBefore(NOW_MS + 10_000, WaitReason.SOURCE_PACE, whole_group=True)
     assert pace(pacer, new_job("ben"), NOW_MS + 10_000, 0) is None
 
 
@@ -176,7 +176,7 @@ def test_paused_source_sends_nothing_until_the_pause_ends() -> None:
 
     pause(pacer, RetryScope.SOURCE)
 
-    assert pace(pacer, new_job("ben"), NOW_MS) == NotBefore(NOW_MS + 5000, whole_group=True)
+    assert pace(pacer, new_job("ben"), NOW_MS) == NotBefore(NOW_MS + 5000, WaitReason.OPERATOR_PAUSE, whole_group=True)
     assert pace(pacer, new_job("ben", source="t"), NOW_MS) is None
     assert not pacer.account_pause(new_job(source="t"), OPERATOR, NOW_MS)
     assert pace(pacer, new_job("ben"), NOW_MS + 5000) is None
@@ -190,7 +190,7 @@ def test_every_source_of_a_paused_account_is_paused() -> None:
     others = (new_job(source="t"), new_job(source="u"))
     assert all(pacer.account_pause(other, OPERATOR, NOW_MS) for other in others)
     holds = [pace(pacer, other, NOW_MS) for other in others]
-    assert holds == [NotBefore(NOW_MS + PAUSE_RECHECK_MS, whole_group=True)] * 2
+    assert holds == [NotBefore(NOW_MS + PAUSE_RECHECK_MS, WaitReason.OPERATOR_PAUSE, whole_group=True)] * 2
     assert not any(pacer.account_pause(other, OPERATOR, NOW_MS + 5000) for other in others)
     assert [pace(pacer, other, NOW_MS + 5000) for other in others] == [None, None]
 
@@ -201,7 +201,7 @@ def test_messages_of_an_account_with_paused_templates_are_sent() -> None:
     outcome = OperatorUnavailable("", retry_scope=RetryScope.ACCOUNT)
     pacer.pause_account(TEMPLATE, OPERATOR, outcome, NOW_MS + 5000)
 
-    assert pace(pacer, TEMPLATE, NOW_MS) == NotBefore(NOW_MS + 5000, whole_group=True)
+    assert pace(pacer, TEMPLATE, NOW_MS) == NotBefore(NOW_MS + 5000, WaitReason.OPERATOR_PAUSE, whole_group=True)
     assert not pacer.account_pause(new_job(), OPERATOR, NOW_MS)
     assert pace(pacer, new_job(), NOW_MS) is None
 
@@ -232,4 +232,6 @@ def test_group_of_a_long_paused_account_is_checked_every_few_seconds() -> None:
 
     pacer.account_pause(new_job(source="t"), OPERATOR, NOW_MS)
 
-    assert pace(pacer, new_job(source="t"), NOW_MS) == NotBefore(NOW_MS + PAUSE_RECHECK_MS, whole_group=True)
+    assert pace(pacer, new_job(source="t"), NOW_MS) == NotBefore(
+        NOW_MS + PAUSE_RECHECK_MS, WaitReason.OPERATOR_PAUSE, whole_group=True
+    )

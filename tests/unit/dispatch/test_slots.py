@@ -4,8 +4,8 @@ import pytest
 
 from tests.support.manual_clock import ManualClock
 from waypost.dispatch.slots import FAST_ACTIVE_MS, NEW_SHARE, SLOT_SHARES, SLOW_CALL_MS, OperatorSlots, SlotClass
-from waypost.queue.concurrency_groups import NotBefore
-from waypost.queue.job import Job
+from waypost.domain.wait_reasons import WaitReason
+from waypost.queue.job import Job, NotBefore
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 
 IN_FLIGHT = 64
@@ -37,7 +37,7 @@ class SlotHarness:
         job = Job(
             self._position, QueueName.OUTBOUND, source, str(self._position), subject, 0, 0, 0, was_in_flight=False
         )
-        wait = self.slots.check_pace(job, self.clock.now_ms(), 0)
+        wait = self.slots.may_start(job, self.clock.now_ms(), 0)
         if wait is not None:
             assert wait.until_ms > self.clock.now_ms()
             assert wait.whole_group
@@ -217,7 +217,7 @@ def test_groups_that_wait_are_woken_when_a_slot_becomes_free() -> None:
 
 def test_job_that_is_paced_takes_no_slot() -> None:
     harness = SlotHarness()
-    harness.paced = NotBefore(harness.clock.now_ms() + 1, whole_group=True)
+    harness.paced = NotBefore(harness.clock.now_ms() + 1, WaitReason.SOURCE_PACE, whole_group=True)
 
     assert harness.acquire("a", "one") is None
     assert harness.slots.slots_in_use == 0

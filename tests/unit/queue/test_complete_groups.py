@@ -56,7 +56,7 @@ def test_empty_group_stays_until_the_next_rescan() -> None:
     scheduler.groups["gone"].begin_read()
     scheduler.groups["gone"].end_read([], real_ms=at_ms, transactions=None)
 
-    scheduler.claim_due(at_most=1, share=1, now_ms=0, pace=None)
+    scheduler.claim_due(at_most=1, share=1, now_ms=0, may_start=None)
     remaining = list(scheduler.groups)
     scheduler.rescan(at_ms + 120_000)
 
