@@ -18,19 +18,11 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
-from waypost.base.json_values import object_or_none, objects_in, text_or_none
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences
-from waypost.simulator.messages.interactive import (
-    ANY_HEADER,
-    Action,
-    Buttons,
-    InteractiveType,
-    link_button,
-    render_interactive,
-    voice_call_button,
-)
-from waypost.simulator.messages.interactive_fields import check_distinct, invalid_error, missing_error, require_text
+from waypost.simulator.messages.interactive import ANY_HEADER, INTERACTIVE_TYPES, InteractiveType, render_interactive
+from waypost.simulator.messages.interactive_fields import Buttons, InteractiveObject, link_button, reply_button
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.services import SimulatorServices
@@ -148,10 +140,8 @@ def _read_template_name(config: object, category: str) -> str:
 
 
 _MAX_BODY_CHARS: Final = 1024
-_MAX_LABEL_CHARS: Final = 20
 _MAX_BUTTONS: Final = 10
 _MAX_LINKS: Final = 2
-_BUTTONS_PATH: Final = "action']['buttons"
 
 
 def render_direct(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
@@ -172,45 +162,36 @@ def render_direct(kind: str, content: Any, references: KnownReferences | None) -
     return {name: value for name, value in rendered.items() if name != "preview_url"}
 
 
-def _mixed_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
+def _mixed_buttons(action: InteractiveObject) -> Buttons:
     """Return up to 10 buttons: at most 2 links, then replies, which a tap returns as those of a template."""
-    raw_buttons = objects_in(action.get("buttons"))
-    if not raw_buttons:
-        raise missing_error(_BUTTONS_PATH)
+    raw_buttons = action.require_objects("buttons")
     if len(raw_buttons) > _MAX_BUTTONS:
-        raise invalid_error(_BUTTONS_PATH, f"has 1 to {_MAX_BUTTONS} buttons")
-    kinds = [text_or_none(button.get("type")) for button in raw_buttons]
+        raise action.invalid("buttons", f"has 1 to {_MAX_BUTTONS} buttons")
+    kinds = [button.text("type") for button in raw_buttons]
     if any(kind not in ("cta_url", "reply") for kind in kinds):
-        raise invalid_error(_BUTTONS_PATH, "has buttons of the types cta_url and reply")
+        raise action.invalid("buttons", "has buttons of the types cta_url and reply")
     if kinds.count("cta_url") > _MAX_LINKS:
-        raise invalid_error(_BUTTONS_PATH, f"has at most {_MAX_LINKS} buttons of the type cta_url")
-    if kinds != sorted(kinds, key=str):
-        raise invalid_error(_BUTTONS_PATH, "has those of the type cta_url before those of the type reply")
-    buttons = [_mixed_button(button) for button in raw_buttons]
-    check_distinct(_BUTTONS_PATH, [button["payload"] for button in buttons if "payload" in button])
+        raise action.invalid("buttons", f"has at most {_MAX_LINKS} buttons of the type cta_url")
+    if kinds != sorted(kinds):
+        raise action.invalid("buttons", "has those of the type cta_url before those of the type reply")
+    buttons = [_mixed_button(action, button) for button in raw_buttons]
+    action.check_distinct("buttons", [button["payload"] for button in buttons if "payload" in button])
     return buttons
 
 
-def _mixed_button(button: dict[str, Any]) -> dict[str, Any]:
-    if button.get("type") == "cta_url":
-        link = object_or_none(button.get("cta_url"))
-        if link is None:
-            raise missing_error(f"{_BUTTONS_PATH}']['cta_url")
-        return link_button({"parameters": link}, None)[0]
-    reply = object_or_none(button.get("reply")) or {}
-    return {
-        "type": "QUICK_REPLY",
-        "text": require_text(reply, "title", _BUTTONS_PATH, _MAX_LABEL_CHARS),
-        "payload": require_text(reply, "id", _BUTTONS_PATH, 256),
-    }
+def _mixed_button(action: InteractiveObject, button: InteractiveObject) -> dict[str, Any]:
+    if button.text("type") != "cta_url":
+        return reply_button(button, "reply", "QUICK_REPLY")
+    link = button.require_object("cta_url")  # its errors are those of a message that is a link
+    return link_button(InteractiveObject(action.object("parameters").name, link.members, link.references))
 
 
 # fmt: off
 _DIRECT_TYPES: Final = {  # Source: the operator's page "Direct Send: supported message types"
     #                             needs body  headers    needs header  buttons
     "button":     InteractiveType(True,       ANY_HEADER, False,       _mixed_buttons),
-    "cta_url":    InteractiveType(True,       ANY_HEADER, False,       link_button),
-    "voice_call": InteractiveType(True,       ("text",),  False,       voice_call_button),
+    "cta_url":    INTERACTIVE_TYPES["cta_url"],
+    "voice_call": INTERACTIVE_TYPES["voice_call"]._replace(headers=("text",)),
 }
 # fmt: on
 

@@ -1,83 +1,128 @@
-"""Members common to interactive messages: texts, headers and ids, read and checked against their limits."""
+"""Objects of interactive messages: their members, read and checked against their limits."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.http.hosts import is_web_url
-from waypost.base.json_values import object_or_none, text_or_none
-from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
+from waypost.base.json_values import object_of, object_or_none, objects_in, text_or_none
+from waypost.simulator.apis.errors import GraphApiError, message_error
+from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import KnownReferences, render_media
 
 MAX_HEADER_CHARS: Final = 60  # Source: facts 4.1
+MAX_LABEL_CHARS: Final = 20  # Source: facts 4.1
 _MAX_URL_CHARS: Final = 2000
+_MAX_ID_CHARS: Final = 256  # Source: facts 4.1
+
+Buttons = list[dict[str, Any]]
+"""Buttons as a phone shows them: `type`, `text`, and their action."""
 
 
-def missing_error(path: str) -> GraphApiError:
-    """Return the error of a missing member."""
-    return bad_parameter(f"The parameter interactive['{path}'] is required.")
+@dataclass(frozen=True)
+class InteractiveObject:
+    """An object within an interactive message.
 
+    Its methods raise GraphApiError 100 for a member that is missing, and 131009 for one that is wrong or too long.
+    """
 
-def invalid_error(path: str, rule: str) -> GraphApiError:
-    """Return the error of a member that violates a rule."""
-    return message_error(131009, f"interactive['{path}'] {rule}")
+    name: str  # in errors, as in `interactive['action']`; that of a list's objects is the list's
+    members: dict[str, Any]
+    references: KnownReferences | None  # what the message may refer to; None: anything
+
+    def missing(self, member: str) -> GraphApiError:
+        """Return the error of a missing member."""
+        return is_missing(f"{self.name}['{member}']")
+
+    def invalid(self, member: str, rule: str) -> GraphApiError:
+        """Return the error of a member that violates a rule."""
+        return message_error(131009, f"{self.name}['{member}'] {rule}")
+
+    def text(self, member: str) -> str:
+        """Return a text; empty if there is none."""
+        return text_or_none(self.members.get(member)) or ""
+
+    def require_text(self, member: str, max_chars: int) -> str:
+        """Return a required text of limited length."""
+        text = self.text(member)
+        if not text or text.isspace():
+            raise self.missing(member)
+        if len(text) > max_chars:
+            raise self.invalid(member, f"has at most {max_chars} characters")
+        return text
+
+    def require_url(self, member: str) -> str:
+        """Return a required URL of a button."""
+        url = self.require_text(member, _MAX_URL_CHARS)
+        if not is_web_url(url):
+            raise self.invalid(member, "must be a valid URL that begins with http:// or https://")
+        return url
+
+    def require_one_of(self, member: str, accepted: Sequence[str]) -> str:
+        """Return a required text that is one of several."""
+        text = self.require_text(member, 64)
+        if text not in accepted:
+            raise self.invalid(member, f"must be one of {', '.join(accepted)}")
+        return text
+
+    def object(self, member: str) -> "InteractiveObject":
+        """Return an object; an empty one if there is none."""
+        return InteractiveObject(f"{self.name}['{member}']", object_of(self.members.get(member)), self.references)
+
+    def find_object(self, member: str) -> "InteractiveObject | None":
+        """Return an object; None if there is none."""
+        return None if object_or_none(self.members.get(member)) is None else self.object(member)
+
+    def require_object(self, member: str) -> "InteractiveObject":
+        """Return a required object."""
+        found = self.find_object(member)
+        if found is None:
+            raise self.missing(member)
+        return found
+
+    def require_objects(self, member: str) -> "list[InteractiveObject]":
+        """Return the objects of a required list."""
+        found = objects_in(self.members.get(member))
+        if not found:
+            raise self.missing(member)
+        return [InteractiveObject(f"{self.name}['{member}']", members, self.references) for members in found]
+
+    def check_distinct(self, member: str, ids: Sequence[str], what: str = "an id") -> None:
+        """Check that no id, or title, occurs twice in a list."""
+        if len(set(ids)) != len(ids):
+            raise self.invalid(member, f"has {what} twice")
 
 
 def read_text(content: dict[str, Any], member: str, max_chars: int) -> str:
-    """Return the text of a body or a footer; empty if there is none."""
-    text = text_or_none((object_or_none(content.get(member)) or {}).get("text")) or ""
+    """Return the text of the body or footer of a message, or of one of its cards; empty if there is none."""
+    text = text_or_none(object_of(content.get(member)).get("text")) or ""
     if len(text) > max_chars:
-        raise invalid_error(f"{member}']['text", f"has at most {max_chars} characters")
+        raise message_error(131009, f"interactive['{member}']['text'] has at most {max_chars} characters")
     return text
 
 
-def render_interactive_header(
-    header: dict[str, Any], headers: tuple[str, ...], references: KnownReferences | None, path: str = "header"
-) -> dict[str, Any]:
+def render_interactive_header(header: InteractiveObject, headers: Sequence[str]) -> dict[str, Any]:
     """Check a header, and return it as the phone shows it: `format`, and its text or media."""
-    kind = text_or_none(header.get("type")) or ""
+    kind = header.text("type")
     if kind not in headers:
-        raise invalid_error(f"{path}']['type", f"must be one of {', '.join(headers) or 'none'}")
+        raise header.invalid("type", f"must be one of {', '.join(headers) or 'none'}")
     if kind == "text":
-        text = text_or_none(header.get("text")) or ""
+        text = header.text("text")
         if text.isspace() or not 1 <= len(text) <= MAX_HEADER_CHARS:
-            raise invalid_error(f"{path}']['text", f"has 1 to {MAX_HEADER_CHARS} characters")
+            raise header.invalid("text", f"has 1 to {MAX_HEADER_CHARS} characters")
         return {"format": "TEXT", "text": text}
-    media = object_or_none(header.get(kind))
-    if media is None:
-        raise missing_error(f"{path}']['{kind}")
-    return {"format": kind.upper(), kind: render_media(kind, media, references)}
+    media = header.require_object(kind)
+    return {"format": kind.upper(), kind: render_media(kind, media.members, header.references)}
 
 
-def require_text(value: dict[str, Any], member: str, path: str, max_chars: int) -> str:
-    """Return a required text of limited length."""
-    text = text_or_none(value.get(member))
-    if not text or text.isspace():
-        raise missing_error(f"{path}']['{member}")
-    if len(text) > max_chars:
-        raise invalid_error(f"{path}']['{member}", f"has at most {max_chars} characters")
-    return text
+def reply_button(button: InteractiveObject, member: str, kind: str) -> dict[str, Any]:
+    """Return a button with a title of 20 characters and an id of 256, which are in this member."""
+    reply = InteractiveObject(button.name, object_of(button.members.get(member)), button.references)
+    title = reply.require_text("title", MAX_LABEL_CHARS)
+    return {"type": kind, "text": title, "payload": reply.require_text("id", _MAX_ID_CHARS)}
 
 
-def require_url(value: dict[str, Any], member: str, path: str) -> str:
-    """Return a required URL of a button."""
-    url = require_text(value, member, path, _MAX_URL_CHARS)
-    if not is_web_url(url):
-        raise invalid_error(f"{path}']['{member}", "must be a valid URL that begins with http:// or https://")
-    return url
-
-
-def check_distinct(path: str, ids: list[str], what: str = "an id") -> None:
-    """Check that no id, or title, occurs twice."""
-    if len(set(ids)) != len(ids):
-        raise invalid_error(path, f"has {what} twice")
-
-
-def check_reply_buttons(path: str, buttons: list[dict[str, Any]]) -> None:
-    """Check the titles and ids of one bubble's reply buttons.
-
-    Source: the operator's pages "Interactive reply buttons messages" (unique titles and ids),
-    "Messages API" (no space at either end of an id).
-    """
-    check_distinct(path, [button["payload"] for button in buttons])
-    check_distinct(path, [button["text"] for button in buttons], "a title, which must be unique,")
-    if any(button["payload"] != button["payload"].strip() for button in buttons):
-        raise invalid_error(path, "has an id with a space at its beginning or end")
+def link_button(parameters: InteractiveObject) -> dict[str, Any]:
+    """Return the button that opens a URL."""
+    url = parameters.require_url("url")
+    return {"type": "URL", "text": parameters.require_text("display_text", MAX_LABEL_CHARS), "url": url}

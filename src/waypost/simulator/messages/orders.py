@@ -4,16 +4,14 @@ Source: the operator's pages "Orders" and "Receive payments via payment gateways
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.media.references import KnownReferences
-from waypost.simulator.messages.interactive_fields import invalid_error, missing_error, require_text
+from waypost.simulator.messages.interactive_fields import Buttons, InteractiveObject
 
 REVIEW_AND_PAY: Final = "REVIEW_AND_PAY"
 """The type of the button that pays an order."""
 
-_PATH: Final = "action']['parameters"
 _MAX_REFERENCE_CHARS: Final = 35
 _MAX_ITEM_NAME_CHARS: Final = 60
 _MAX_DESCRIPTION_CHARS: Final = 120
@@ -35,27 +33,24 @@ _TOTAL_SIGNS: Final = {  # amounts besides the items, and their sign in the tota
 }
 # fmt: on
 
-Action = dict[str, Any]
-Buttons = list[dict[str, Any]]
 
-
-def order_details_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
+def order_details_buttons(action: InteractiveObject) -> Buttons:
     """Check an order that is to be reviewed and paid, and return its button.
 
     Raises:
         GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
     """
-    parameters = _parameters(action, "review_and_pay")
-    reference_id = _reference(parameters)
-    _check_one_of(parameters, "type", _PATH, _GOODS)
-    currency = require_text(parameters, "currency", _PATH, 3)
+    parameters = _read_parameters(action, "review_and_pay")
+    reference_id = _read_reference(parameters)
+    parameters.require_one_of("type", _GOODS)
+    currency = parameters.require_text("currency", 3)
     if not _CURRENCY.fullmatch(currency):
-        raise invalid_error(f"{_PATH}']['currency", "must be three capital letters, as in ISO 4217")
-    total = _read_amount(parameters, "total_amount", _PATH)
+        raise parameters.invalid("currency", "must be three capital letters, as in ISO 4217")
+    total = _read_amount(parameters, "total_amount")
     paid_by, configuration = _payment_type(parameters), _payment_configuration(parameters)
-    order = object_or_none(parameters.get("order"))
+    order = parameters.find_object("order")
     if order is not None:
-        _check_order(order, total)
+        _check_order(parameters, order, total)
     return [
         {
             "type": REVIEW_AND_PAY,
@@ -69,119 +64,100 @@ def order_details_buttons(action: Action, _references: KnownReferences | None) -
     ]
 
 
-def order_status_buttons(action: Action, _references: KnownReferences | None) -> Buttons:
+def order_status_buttons(action: InteractiveObject) -> Buttons:
     """Check an order status, and return no buttons.
 
     Raises:
         GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
     """
-    parameters = _parameters(action, "review_order")
-    _reference(parameters)
-    order, payment = object_or_none(parameters.get("order")), object_or_none(parameters.get("payment"))
+    parameters = _read_parameters(action, "review_order")
+    _read_reference(parameters)
+    order, payment = parameters.find_object("order"), parameters.find_object("payment")
     if order is None and payment is None:
-        raise missing_error(f"{_PATH}']['order")
+        raise parameters.missing("order")
     if order is not None:
-        path = f"{_PATH}']['order"
-        _check_one_of(order, "status", path, _STATUSES)
-        if order.get("description"):
-            require_text(order, "description", path, _MAX_DESCRIPTION_CHARS)
+        order.require_one_of("status", _STATUSES)
+        if order.members.get("description"):
+            order.require_text("description", _MAX_DESCRIPTION_CHARS)
     if payment is not None:
-        _check_one_of(payment, "status", f"{_PATH}']['payment", _PAYMENTS)
+        payment.require_one_of("status", _PAYMENTS)
     return []
 
 
-def _parameters(action: Action, name: str) -> dict[str, Any]:
-    if action.get("name") != name:
-        raise invalid_error("action']['name", f"must be {name}")
-    parameters = object_or_none(action.get("parameters"))
-    if parameters is None:
-        raise missing_error(_PATH)
-    return parameters
+def _read_parameters(action: InteractiveObject, name: str) -> InteractiveObject:
+    if action.members.get("name") != name:
+        raise action.invalid("name", f"must be {name}")
+    return action.require_object("parameters")
 
 
-def _reference(parameters: dict[str, Any]) -> str:
-    reference_id = require_text(parameters, "reference_id", _PATH, _MAX_REFERENCE_CHARS)
+def _read_reference(parameters: InteractiveObject) -> str:
+    reference_id = parameters.require_text("reference_id", _MAX_REFERENCE_CHARS)
     if not _REFERENCE.fullmatch(reference_id):
-        raise invalid_error(f"{_PATH}']['reference_id", "has letters, digits, underscores, dashes and dots only")
+        raise parameters.invalid("reference_id", "has letters, digits, underscores, dashes and dots only")
     return reference_id
 
 
-def _check_one_of(value: dict[str, Any], member: str, path: str, accepted: tuple[str, ...]) -> None:
-    if require_text(value, member, path, 64) not in accepted:
-        raise invalid_error(f"{path}']['{member}", f"must be one of {', '.join(accepted)}")
-
-
-def _read_amount(value: dict[str, Any], member: str, path: str) -> int:
+def _read_amount(parent: InteractiveObject, member: str) -> int:
     """Return the value of an amount, in hundredths."""
-    path = f"{path}']['{member}"
-    amount = object_or_none(value.get(member))
-    if amount is None:
-        raise missing_error(path)
-    hundredths = amount.get("value")
+    amount = parent.require_object(member)
+    hundredths = amount.members.get("value")
     if not isinstance(hundredths, int) or isinstance(hundredths, bool) or not 0 <= hundredths <= _MAX_AMOUNT_VALUE:
-        raise invalid_error(f"{path}']['value", f"must be a whole number from 0 to {_MAX_AMOUNT_VALUE}")
-    if amount.get("offset") != _OFFSET:
-        raise invalid_error(f"{path}']['offset", f"must be {_OFFSET}")
+        raise amount.invalid("value", f"must be a whole number from 0 to {_MAX_AMOUNT_VALUE}")
+    if amount.members.get("offset") != _OFFSET:
+        raise amount.invalid("offset", f"must be {_OFFSET}")
     return hundredths
 
 
-def _payment_type(parameters: dict[str, Any]) -> str:
+def _payment_type(parameters: InteractiveObject) -> str:
     """Return the payment type as the transaction names it: a gateway's type, or a setting's."""
-    if parameters.get("payment_settings") is None:
+    listed = parameters.members.get("payment_settings")
+    if listed is None:
         return "upi"
-    path = f"{_PATH}']['payment_settings"
-    settings = objects_in(parameters["payment_settings"])
-    if not settings or len(settings) != len(list_or_none(parameters["payment_settings"]) or []):
-        raise invalid_error(path, "must be an array of objects")
-    kinds = [require_text(setting, "type", path, 64) for setting in settings]
-    gateway = object_or_none(settings[0].get(kinds[0])) or {}
-    return text_or_none(gateway.get("type")) or kinds[0]
+    if not objects_in(listed) or len(objects_in(listed)) != len(list_or_none(listed) or []):
+        raise parameters.invalid("payment_settings", "must be an array of objects")
+    settings = parameters.require_objects("payment_settings")
+    kinds = [setting.require_text("type", 64) for setting in settings]
+    return settings[0].object(kinds[0]).text("type") or kinds[0]
 
 
-def _payment_configuration(parameters: dict[str, Any]) -> str:
+def _payment_configuration(parameters: InteractiveObject) -> str:
     """Return the name of the payment configuration; empty if the order names none. Nothing checks it at the send."""
-    settings = objects_in(parameters.get("payment_settings"))
+    settings = objects_in(parameters.members.get("payment_settings"))
     gateway = object_or_none(settings[0].get("payment_gateway")) if settings else None
     if gateway is not None:
         return text_or_none(gateway.get("configuration_name")) or ""
-    return text_or_none(parameters.get("payment_configuration")) or ""
+    return parameters.text("payment_configuration")
 
 
-def _check_order(order: dict[str, Any], total: int) -> None:
+def _check_order(parameters: InteractiveObject, order: InteractiveObject, total: int) -> None:
     """Check an order and its sums.
 
     Raises:
         GraphApiError: 100 for a missing member, 131009 for a wrong one or a wrong sum.
     """
-    path = f"{_PATH}']['order"
-    _check_one_of(order, "status", path, ("pending",))
-    items = objects_in(order.get("items"))
-    if not items:
-        raise missing_error(f"{path}']['items")
-    items_total = sum(_item_price(item, f"{path}']['items") for item in items)
-    subtotal = _read_amount(order, "subtotal", path)
+    order.require_one_of("status", ("pending",))
+    items_total = sum(_read_price(item) for item in order.require_objects("items"))
+    subtotal = _read_amount(order, "subtotal")
     if subtotal != items_total:
-        raise invalid_error(f"{path}']['subtotal", f"must be {items_total}, the sum of the items; it is {subtotal}")
+        raise order.invalid("subtotal", f"must be {items_total}, the sum of the items; it is {subtotal}")
     expected_total = subtotal + sum(
-        sign * _read_amount(order, member, path)
+        sign * _read_amount(order, member)
         for member, sign in _TOTAL_SIGNS.items()
-        if order.get(member) is not None
+        if order.members.get(member) is not None
     )
     if total != expected_total:
-        raise invalid_error(
-            f"{_PATH}']['total_amount",
-            f"must be {expected_total}: subtotal, tax and shipping less discount; it is {total}",
-        )
+        rule = f"must be {expected_total}: subtotal, tax and shipping less discount; it is {total}"
+        raise parameters.invalid("total_amount", rule)
 
 
-def _item_price(item: dict[str, Any], path: str) -> int:
-    require_text(item, "name", path, _MAX_ITEM_NAME_CHARS)
-    amount = _read_amount(item, "amount", path)
-    if item.get("sale_amount") is not None:
-        amount = _read_amount(item, "sale_amount", path)
-    quantity = item.get("quantity")
+def _read_price(item: InteractiveObject) -> int:
+    item.require_text("name", _MAX_ITEM_NAME_CHARS)
+    amount = _read_amount(item, "amount")
+    if item.members.get("sale_amount") is not None:
+        amount = _read_amount(item, "sale_amount")
+    quantity = item.members.get("quantity")
     if quantity is None:
-        raise missing_error(f"{path}']['quantity")
+        raise item.missing("quantity")
     if not isinstance(quantity, int) or isinstance(quantity, bool) or not 0 < quantity < 10**6:
-        raise invalid_error(f"{path}']['quantity", "must be a whole number from 1 to 999999")
+        raise item.invalid("quantity", "must be a whole number from 1 to 999999")
     return amount * quantity
