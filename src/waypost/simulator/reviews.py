@@ -10,10 +10,10 @@ from waypost.base.json_values import objects_in, text_or_none
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.simulator.messages.held_messages import find_decided_templates, release_or_drop_all
-from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.templates.model import (
     TEMPLATE_ACTIONS,
+    TEMPLATES,
     account_templates,
     archive_due_ms,
     change_category,
@@ -125,7 +125,7 @@ def _review(transaction: Transaction, template: SimulatedTemplate) -> None:
 
 
 TIMERS: Final[
-    tuple[tuple[Callable[[SimulatorServices, SimulatedTemplate], int | None], TemplateTimerWork], ...]
+    tuple[tuple[Callable[[SimulatorState, SimulatedTemplate], int | None], TemplateTimerWork], ...]
 ] = (  # Source: facts 3.2, the automatic transitions
     # when, what
     (lambda _, template: template.review_due_ms, _review),
@@ -146,7 +146,7 @@ TIMERS: Final[
 """Scheduled changes of templates: the time of each, None if it is not scheduled, and the change."""
 
 
-def start_reviews(state: SimulatorServices) -> None:
+def start_reviews(state: SimulatorState) -> None:
     """Start the loop that runs the scheduled changes of templates, and releases or drops held messages."""
 
     async def run_once() -> int:
@@ -163,7 +163,7 @@ def start_reviews(state: SimulatorServices) -> None:
     )
 
 
-async def _run_due(state: SimulatorServices) -> int:
+async def _run_due(state: SimulatorState) -> int:
     """Run all due changes in order of their due times; return the time of the next one."""
     now_ms = state.clock.now_ms()
     due = [planned for planned in _planned_changes(state) if planned[0] <= now_ms]
@@ -180,8 +180,8 @@ def _run_if_unchanged(change: TemplateTimerWork, template: SimulatedTemplate, tr
         change(transaction, template)
 
 
-def _planned_changes(state: SimulatorServices) -> Iterator[tuple[int, TemplateTimerWork, SimulatedTemplate]]:
-    for template in state.templates.values():
+def _planned_changes(state: SimulatorState) -> Iterator[tuple[int, TemplateTimerWork, SimulatedTemplate]]:
+    for template in state.values(TEMPLATES).values():
         for find_due_ms, change in TIMERS:
             due_ms = find_due_ms(state, template)
             if due_ms is not None:

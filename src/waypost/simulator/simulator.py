@@ -23,13 +23,15 @@ from waypost.simulator.media.model import add_inbound_media, sweep_media
 from waypost.simulator.media.uploads import sweep_uploads
 from waypost.simulator.messages.held_messages import resume_held
 from waypost.simulator.reviews import start_reviews
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.serving.control_api import ControlApi
 from waypost.simulator.serving.graph_api import GraphApi
 from waypost.simulator.state.accounts import Account, GraphApp, Number
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.usage_counts import open_usage_counts
 from waypost.simulator.storage.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft
-from waypost.simulator.templates.model import save_template
+from waypost.simulator.templates.model import TEMPLATES, save_template
+from waypost.simulator.webhooks.webhooks import retry_now, start_loops, start_webhooks, stop_webhooks
 
 
 class SimulatorApplication:
@@ -38,9 +40,9 @@ class SimulatorApplication:
     Its lifespan does nothing: the server's caller opens the simulator.
     """
 
-    def __init__(self, services: SimulatorServices) -> None:
-        self._graph = GraphApi(services)
-        self._control = ControlApi(services)
+    def __init__(self, state: SimulatorState) -> None:
+        self._graph = GraphApi(state)
+        self._control = ControlApi(state)
         self.active_requests = 0
         """Number of Graph API requests in flight."""
 
@@ -78,43 +80,39 @@ class Simulator:
         snapshots: SnapshotStore | None = None,
         partners: DevPartners | None = None,
     ) -> None:
-        self._services = SimulatorServices(settings, clock, ids, travel, snapshots, partners)
-        self.application = SimulatorApplication(self._services)
+        self._state = SimulatorState(settings, clock, ids, travel, snapshots, partners)
+        self.application = SimulatorApplication(self._state)
 
     async def open(self) -> None:
         """Open the file, load the stored state, and start the loops."""
-        services = self._services
-        await services.store.open()
-        await services.files.open()
-        services.settings.open()
-        services.fleets.sort()
-        await sweep_media(services)
-        await sweep_uploads(services)
-        for service in (
-            services.outbox,
-            services.scripts,
-            services.usage_counts,
-            services.delivery_signals,
-            services.webhooks,
-        ):
-            await service.open()
-        await resume_held(services)
-        start_reviews(services)
-        start_planned_actions(services)
+        state = self._state
+        await state.store.open()
+        await state.files.open()
+        state.settings.open()
+        state.fleets.sort()
+        await sweep_media(state)
+        await sweep_uploads(state)
+        await open_usage_counts(state)
+        for part in (state.outbox, state.scripts, state.delivery_signals):
+            await part.open()
+        await start_webhooks(state)
+        await resume_held(state)
+        start_reviews(state)
+        start_planned_actions(state)
 
     async def close(self) -> None:
         """Stop the loops, commit pending writes, close the file."""
-        services = self._services
-        await services.link_fetcher.close()
-        for loop in services.loops:
+        state = self._state
+        await state.link_fetcher.close()
+        for loop in state.loops:
             await loop.stop()
-        await services.webhooks.close()
-        await services.store.close()
+        await stop_webhooks(state)
+        await state.store.close()
 
     @property
     def failure_reason(self) -> str:
         """The error of a failing loop; an empty text while all work."""
-        return self._services.failing_loop
+        return self._state.failing_loop
 
     # The members of `base.time_travel.ClockFollower`.
     name = "the simulator"
@@ -122,18 +120,18 @@ class Simulator:
     @property
     def busy(self) -> bool:
         """True while a Graph call, a write, a webhook or the fetch of a media link is in flight."""
-        services = self._services
+        state = self._state
         return (
-            services.store.busy
-            or services.webhooks.outlets_in_delivery > 0
-            or services.link_fetcher.is_fetching
+            state.store.busy
+            or state.webhooks.outlets_in_delivery > 0
+            or state.link_fetcher.is_fetching
             or self.application.active_requests > 0
         )
 
     async def describe_in_flight(self) -> list[str]:
         """Return the calls and webhooks in flight, as texts with counts."""
-        services = self._services
-        calls, posting = self.application.active_requests, services.webhooks.posts_in_flight
+        state = self._state
+        calls, posting = self.application.active_requests, state.webhooks.posts_in_flight
         return [
             *((format_count(calls, "Graph call"),) if calls else ()),
             *(format_count(count, "webhook", f" to {uri}") for uri, count in posting.items()),
@@ -142,11 +140,11 @@ class Simulator:
     @property
     def moves(self) -> int:
         """Number of writes begun since opening."""
-        return self._services.store.moves
+        return self._state.store.moves
 
     async def next_due_ms(self) -> int | None:
-        """Return the earliest due time of its services; None if nothing is scheduled."""
-        dues = [await next_due_ms() for next_due_ms in self._services.due_times]
+        """Return the earliest due time of its state; None if nothing is scheduled."""
+        dues = [await next_due_ms() for next_due_ms in self._state.due_times]
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     def set_travelling(self, is_travelling: bool) -> None:
@@ -158,27 +156,27 @@ class Simulator:
 
         The callback URI is stored without a handshake, because the service may not be listening yet.
         """
-        services = self._services
-        known_app = services.accounts.apps.get(account.app_id)
+        state = self._state
+        known_app = state.accounts.apps.get(account.app_id)
         fields = (known_app.fields if known_app is not None else ()) or account.webhook_fields
         app = GraphApp(account.app_id, account.app_secret, account.callback_uri, account.verify_token, fields)
-        known = services.accounts.by_id.get(account.waba_id)
+        known = state.accounts.by_id.get(account.waba_id)
         namespace = account.namespace or (known.namespace if known else "")
         is_new_uri = known_app is not None and known_app.callback_uri != app.callback_uri
-        await save_app(services, app)
+        await save_app(state, app)
         await save_account(
-            services,
+            state,
             Account(
                 waba_id=account.waba_id,
                 name=account.name,
-                namespace=namespace or services.ids.new().replace("-", "_"),
+                namespace=namespace or state.ids.new().replace("-", "_"),
                 token=account.token,
                 app_id=account.app_id,
             ),
         )
         for number in numbers:
             await save_number(
-                services,
+                state,
                 Number(
                     number.phone_number_id,
                     number.waba_id,
@@ -189,8 +187,8 @@ class Simulator:
                 ),
             )
         if is_new_uri:
-            await services.webhooks.retry_now(account.waba_id)
-        services.webhooks.start_loops(account.waba_id)
+            await retry_now(state, account.waba_id)
+        start_loops(state, account.waba_id)
 
     async def seed_template(
         self,
@@ -217,7 +215,7 @@ class Simulator:
                 "parameter_format": parameter_format,
             }
         )
-        known, now_ms = self._services.templates.get(template_id), self._services.clock.now_ms()
+        known, now_ms = self._state.values(TEMPLATES).get(template_id), self._state.clock.now_ms()
         template = replace(
             draft,
             template_id=template_id,
@@ -226,14 +224,14 @@ class Simulator:
             created_ms=known.created_ms if known else now_ms,
             updated_ms=known.updated_ms if known else now_ms,
         )
-        await self._services.transact(lambda transaction: save_template(transaction, template))
+        await self._state.transact(lambda transaction: save_template(transaction, template))
 
     async def arm_scenario(self, scenario: Scenario) -> None:
         """Replace the faults of another scenario by this scenario's; do nothing if it is already armed.
 
         Faults armed through the control API stay.
         """
-        state = self._services
+        state = self._state
         known = all_faults(state)
         if any(fault.scenario == scenario.key for fault in known):
             return
@@ -242,10 +240,10 @@ class Simulator:
 
     async def name_phones(self, names: Sequence[tuple[str, str]]) -> None:
         """Set the owners' names of phones that are not known yet."""
-        phones = self._services.phones
+        phones = self._state.phones
         for digits, name in names:
             if digits not in phones.by_digits:
-                await self._services.store.run([phones.set_members(digits, {"name": name})])
+                await self._state.store.run([phones.set_members(digits, {"name": name})])
 
     async def send_phone_text(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
         """Send a text from a phone to a business number, which opens the window; return the message's id.
@@ -256,11 +254,11 @@ class Simulator:
         Raises:
             KeyError: `to` is no business number.
         """
-        services = self._services
-        number = services.accounts.numbers_by_digits[to]
-        if name is not None and services.phones.find_or_default(phone).name != name:
-            await services.store.run([services.phones.set_members(phone, {"name": name})])
-        return await services.transact(send_message(services, phone, number, build_text_message(text)))
+        state = self._state
+        number = state.accounts.numbers_by_digits[to]
+        if name is not None and state.phones.find_or_default(phone).name != name:
+            await state.store.run([state.phones.set_members(phone, {"name": name})])
+        return await state.transact(send_message(state, phone, number, build_text_message(text)))
 
     async def send_phone_message(self, *, phone: str, to: str, **members: Any) -> str:
         """Send a message of any type from a phone to a business number; return its id.
@@ -271,7 +269,7 @@ class Simulator:
         Raises:
             ControlApiError: a member is invalid; the error names the accepted values.
         """
-        return await send_from_phone(self._services, phone, read_members(WriteBody, {"to": to, **members}))
+        return await send_from_phone(self._state, phone, read_members(WriteBody, {"to": to, **members}))
 
     async def save_inbound_media(self, *, to: str, content: bytes, mime_type: str, file_name: str = "") -> str:
         """Store a file as if a phone had sent it to a business number; return its id.
@@ -280,6 +278,6 @@ class Simulator:
             KeyError: `to` is no business number.
             GraphApiError: the type is not accepted, or the file is empty or too large.
         """
-        number = self._services.accounts.numbers_by_digits[to]
-        media = await add_inbound_media(self._services, number.phone_number_id, mime_type, file_name, content)
+        number = self._state.accounts.numbers_by_digits[to]
+        media = await add_inbound_media(self._state, number.phone_number_id, mime_type, file_name, content)
         return media.media_id

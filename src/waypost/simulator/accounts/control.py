@@ -11,12 +11,21 @@ from waypost.simulator.apis.control_operations import ControlBody, ControlOperat
 from waypost.simulator.apis.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
 from waypost.simulator.numbers.control import number_view
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Account, Destination, GraphApp, owner_id, partner_id
 from waypost.simulator.state.records import DIRECT_SEND, MARKETING
-from waypost.simulator.state.tokens import PERMISSIONS, Token
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.tokens import PERMISSIONS, Token, all_tokens, find_token, save_token, token_app
+from waypost.simulator.state.usage_counts import recent_calls
 from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS, Outlet
-from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, WebhookRetry, verify_endpoint
+from waypost.simulator.webhooks.webhooks import (
+    EndpointVerificationFailed,
+    WebhookRetry,
+    find_retry,
+    retry_now,
+    start_loops,
+    verify_endpoint,
+    worst_retry,
+)
 
 _ADDRESS = "an http or https URL, or an empty text: no webhooks"
 
@@ -62,7 +71,7 @@ class TokenView(Struct):
 
 @operation("PUT", "/control/accounts/{waba_id}")
 async def put_account(
-    state: SimulatorServices,
+    state: SimulatorState,
     waba_id: str,
     *,
     name: Name,
@@ -82,13 +91,13 @@ async def put_account(
     namespace = namespace or (previous.namespace if previous else "") or state.ids.new().replace("-", "_")
     account = Account(waba_id, name, namespace, token, app_id, manual_reviews)
     await save_account(state, account)
-    state.webhooks.start_loops(waba_id)
+    start_loops(state, waba_id)
     return account_view(state, account, 0)
 
 
 @operation("PUT", "/control/accounts/{waba_id}/direct-send", waba_id=str, access=str)
 async def put_direct_send(
-    state: SimulatorServices,
+    state: SimulatorState,
     waba_id: str,
     *,
     access: Annotated[str, accepts(", ".join(DIRECT_SEND_ACCESS), f"^({'|'.join(DIRECT_SEND_ACCESS)})$")],
@@ -99,20 +108,20 @@ async def put_direct_send(
 
 @operation("PUT", "/control/accounts/{waba_id}/marketing-messages", waba_id=str, status=str)
 async def put_marketing_status(
-    state: SimulatorServices, waba_id: str, *, status: Literal["INELIGIBLE", "ELIGIBLE", "ONBOARDED"]
+    state: SimulatorState, waba_id: str, *, status: Literal["INELIGIBLE", "ELIGIBLE", "ONBOARDED"]
 ) -> dict[str, Any]:
     """Accept the terms for marketing messages as the owner of an account, or take them back; without a webhook."""
     return await _save_record(state, waba_id, MARKETING, {"status": status})
 
 
-async def _save_record(state: SimulatorServices, waba_id: str, kind: str, record: dict[str, str]) -> dict[str, Any]:
+async def _save_record(state: SimulatorState, waba_id: str, kind: str, record: dict[str, str]) -> dict[str, Any]:
     find(state.accounts.by_id, waba_id, field="waba_id", rule="is no account")
-    await state.records.save(waba_id, kind, record)
+    await state.save_record(waba_id, kind, record)
     return {"waba_id": waba_id, **record}
 
 
 @operation("PUT", "/control/apps/{app_id}", app_id=str, callback_uri=str)
-async def put_app(state: SimulatorServices, app_id: str, *, app_secret: Name) -> dict[str, Any]:
+async def put_app(state: SimulatorState, app_id: str, *, app_secret: Name) -> dict[str, Any]:
     """Create an app without subscriptions, or set its secret."""
     app = replace(state.accounts.apps.get(app_id) or GraphApp(app_id, ""), app_secret=app_secret)
     await save_app(state, app)
@@ -120,7 +129,7 @@ async def put_app(state: SimulatorServices, app_id: str, *, app_secret: Name) ->
 
 
 @operation("PUT", "/control/apps/{app_id}/webhook", app_id=str, callback_uri=str, fields=tuple[str, ...])
-async def put_webhook(state: SimulatorServices, body: WebhookBody, app: PathApp) -> dict[str, Any]:
+async def put_webhook(state: SimulatorState, body: WebhookBody, app: PathApp) -> dict[str, Any]:
     """Set an app's callback URI after a handshake; an empty one turns webhooks off."""
     if body.callback_uri:
         try:
@@ -132,18 +141,18 @@ async def put_webhook(state: SimulatorServices, body: WebhookBody, app: PathApp)
     changes = {"callback_uri": body.callback_uri, "verify_token": body.verify_token, "fields": fields}
     await save_app(state, replace(app, **changes))
     for account in state.accounts.accounts_of_app(app.app_id):
-        await state.webhooks.retry_now(account.waba_id)
+        await retry_now(state, account.waba_id)
     return {"app_id": app.app_id, "callback_uri": body.callback_uri, "fields": fields}
 
 
 @operation("POST", "/control/accounts/{waba_id}/retry", retried=bool)
-async def retry_webhooks(state: SimulatorServices, account: PathAccount) -> dict[str, Any]:
+async def retry_webhooks(state: SimulatorState, account: PathAccount) -> dict[str, Any]:
     """Reset the failures of an account's webhooks and deliver what is due now."""
-    await state.webhooks.retry_now(account.waba_id)
+    await retry_now(state, account.waba_id)
     return {"retried": True}
 
 
-def account_view(state: SimulatorServices, account: Account, waiting: int) -> dict[str, Any]:
+def account_view(state: SimulatorState, account: Account, waiting: int) -> dict[str, Any]:
     """Return an account with the state of its webhook delivery."""
     destination = state.accounts.destination(Outlet(account.waba_id, account.app_id))
     return {
@@ -155,13 +164,13 @@ def account_view(state: SimulatorServices, account: Account, waiting: int) -> di
         "partner_business_id": partner_id(account.app_id),
         "manual_reviews": account.manual_reviews,
         "updates_waiting": waiting,
-        "calls_this_hour": state.usage.count(account.waba_id),
-        **_delivery_view(destination, state.webhooks.worst_retry(account.waba_id)),
+        "calls_this_hour": len(recent_calls(state, account.waba_id)),
+        **_delivery_view(destination, worst_retry(state, account.waba_id)),
         "webhooks": [
             {
                 "app_id": outlet.app_id,
                 "phone_number_id": outlet.phone_number_id or None,
-                **_delivery_view(state.accounts.destination(outlet), state.webhooks.retries.get(outlet)),
+                **_delivery_view(state.accounts.destination(outlet), find_retry(state, outlet)),
             }
             for outlet in state.accounts.outlets((account.waba_id,))
         ],
@@ -179,13 +188,13 @@ def _delivery_view(destination: Destination | None, retry: WebhookRetry | None) 
 
 
 @operation("GET", "/control/tokens", tokens=list[TokenView])
-async def list_tokens(state: SimulatorServices) -> dict[str, Any]:
+async def list_tokens(state: SimulatorState) -> dict[str, Any]:
     """Return every token with its accounts and permissions; those of the accounts first."""
-    return {"tokens": [_token_view(state, token) for token in state.tokens.list_tokens()]}
+    return {"tokens": [_token_view(state, token) for token in all_tokens(state)]}
 
 
 @operation("POST", "/control/tokens")
-async def make_token(state: SimulatorServices, body: TokenBody) -> TokenView:
+async def make_token(state: SimulatorState, body: TokenBody) -> TokenView:
     """Create or update a token; without a `token` in the body it gets a random one."""
     for waba_id in body.waba_ids:
         find(state.accounts.by_id, waba_id, field="waba_ids", rule="name no account")
@@ -200,28 +209,30 @@ async def make_token(state: SimulatorServices, body: TokenBody) -> TokenView:
         expires_ms=None if body.expires_in_ms is None else now_ms + body.expires_in_ms,
         app_id=body.app_id or "",
     )
-    return _token_view(state, await state.tokens.save(token))
+    return _token_view(state, await save_token(state, token))
 
 
 @operation("POST", "/control/tokens/expire")
-async def expire_token(state: SimulatorServices, *, token: KnownToken) -> TokenView:
+async def expire_token(state: SimulatorState, *, token: KnownToken) -> TokenView:
     """Expire a token now."""
-    return _token_view(state, await state.tokens.expire(_token_of(state, token)))
+    return _token_view(
+        state, await save_token(state, replace(_token_of(state, token), expires_ms=state.clock.now_ms()))
+    )
 
 
 @operation("POST", "/control/tokens/revoke")
-async def revoke_token(state: SimulatorServices, *, token: KnownToken) -> TokenView:
+async def revoke_token(state: SimulatorState, *, token: KnownToken) -> TokenView:
     """Revoke a token."""
-    return _token_view(state, await state.tokens.revoke(_token_of(state, token)))
+    return _token_view(state, await save_token(state, replace(_token_of(state, token), is_revoked=True)))
 
 
-def _token_of(state: SimulatorServices, text: str) -> Token:
-    token = state.tokens.find(text)
+def _token_of(state: SimulatorState, text: str) -> Token:
+    token = find_token(state, text)
     if token is None:
         raise ControlApiError("token", "is unknown", "one from GET /control/tokens", status=404)
     return token
 
 
-def _token_view(state: SimulatorServices, token: Token) -> TokenView:
-    members = asdict(replace(token, app_id=state.tokens.app_of(token)))
+def _token_view(state: SimulatorState, token: Token) -> TokenView:
+    members = asdict(replace(token, app_id=token_app(state, token)))
     return TokenView(**members, is_good=token.is_valid(state.clock.now_ms()))

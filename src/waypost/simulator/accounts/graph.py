@@ -12,11 +12,11 @@ from waypost.simulator.accounts import model as saving
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription
 from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS
-from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, verify_endpoint
+from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, retry_now, verify_endpoint
 
 operation = GraphOperations()
 
@@ -25,7 +25,7 @@ _OBJECT: Final = "whatsapp_business_account"
 
 
 @operation("oauth.read", "GET", "oauth", is_open=True)
-async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
+async def app_token(state: SimulatorState, call: Call) -> dict[str, Any]:
     """Return the token of an app, made of its id and secret; it configures the app and opens no account.
 
     Raises:
@@ -33,7 +33,7 @@ async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
     """
     if call.edge != "access_token" or call.query.get("grant_type") != "client_credentials":
         raise bad_parameter("Param grant_type must be one of {client_credentials}.")
-    app = services.accounts.apps.get(call.query.get("client_id", ""))
+    app = state.accounts.apps.get(call.query.get("client_id", ""))
     if app is None:
         text, code = "Error validating application. Cannot get application info", 101
         raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": code})
@@ -44,7 +44,7 @@ async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
 
 
 @operation("apps.subscriptions", "POST", GraphApp, "subscriptions", permission=None)
-async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
+async def subscribe_app(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
     """Set the app's callback URI after a handshake, and the fields that are sent to it in place of earlier ones.
 
     Raises:
@@ -58,21 +58,21 @@ async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) 
     if not uri:
         raise is_missing("callback_url")
     verify_token = text_or_none(call.fields.get("verify_token")) or ""
-    await _shake_hands(services, uri, verify_token)
+    await _shake_hands(state, uri, verify_token)
     if not fields:
         raise is_missing("fields")
-    await _save_app(services, replace(app, callback_uri=uri, verify_token=verify_token, fields=fields))
+    await _save_app(state, replace(app, callback_uri=uri, verify_token=verify_token, fields=fields))
     return GRAPH_SUCCESS
 
 
 @operation("apps.delete_subscriptions", "DELETE", GraphApp, "subscriptions", permission=None)
-async def unsubscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
+async def unsubscribe_app(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
     """Stop the app's webhooks, or those about some fields."""
     _check_object(call)
     ended = _read_fields(call) or app.fields
     kept = tuple(field for field in app.fields if field not in ended)
     without_uri = {} if kept else {"callback_uri": "", "verify_token": ""}
-    await _save_app(services, replace(app, fields=kept, **without_uri))
+    await _save_app(state, replace(app, fields=kept, **without_uri))
     return GRAPH_SUCCESS
 
 
@@ -95,13 +95,13 @@ def _read_fields(call: Call) -> tuple[str, ...]:
     return fields
 
 
-async def _save_app(services: SimulatorServices, app: GraphApp) -> None:
-    await saving.save_app(services, app)
-    for account in services.accounts.accounts_of_app(app.app_id):
-        await services.webhooks.retry_now(account.waba_id)
+async def _save_app(state: SimulatorState, app: GraphApp) -> None:
+    await saving.save_app(state, app)
+    for account in state.accounts.accounts_of_app(app.app_id):
+        await retry_now(state, account.waba_id)
 
 
-async def read_override(services: SimulatorServices, app_id: str, waba_id: str, members: dict[str, Any]) -> str:
+async def read_override(state: SimulatorState, app_id: str, waba_id: str, members: dict[str, Any]) -> str:
     """Return the callback URI with which an app overrides that of an account or a number, after a handshake.
 
     Returns:
@@ -116,36 +116,36 @@ async def read_override(services: SimulatorServices, app_id: str, waba_id: str, 
     uri = text_or_none(members.get("override_callback_uri")) or ""
     if not uri:
         return ""
-    app = services.accounts.apps.get(app_id)
-    if app is None or not app.gets_messages or services.accounts.subscription(waba_id, app_id) is None:
+    app = state.accounts.apps.get(app_id)
+    if app is None or not app.gets_messages or state.accounts.subscription(waba_id, app_id) is None:
         raise bad_parameter(
             "Before override the current callback uri, your app must be subscribed to receive messages for WhatsApp "
             "Business Account"
         )
-    await _shake_hands(services, uri, text_or_none(members.get("verify_token")) or "")
+    await _shake_hands(state, uri, text_or_none(members.get("verify_token")) or "")
     return uri
 
 
-async def _shake_hands(services: SimulatorServices, uri: str, verify_token: str) -> None:
+async def _shake_hands(state: SimulatorState, uri: str, verify_token: str) -> None:
     """Verify a callback URI by the handshake. Raises GraphApiError: 2200, the handshake failed."""
     try:
-        await verify_endpoint(uri, verify_token, services.ids.digits(10))
+        await verify_endpoint(uri, verify_token, state.ids.digits(10))
     except EndpointVerificationFailed as failure:
         raise coded_error(2200, f"Callback verification failed with the following errors: {failure}") from failure
 
 
 @operation("subscriptions.create", "POST", Account, "subscribed_apps")
-async def subscribe(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+async def subscribe(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
-    uri = await read_override(services, call.app_id, account.waba_id, call.fields)
+    uri = await read_override(state, call.app_id, account.waba_id, call.fields)
     subscription = GraphSubscription(account.waba_id, call.app_id, uri)
-    await services.cached(SUBSCRIPTIONS).save(subscription, call.app_id, account.waba_id)
-    await services.webhooks.retry_now(account.waba_id)
+    await state.cached(SUBSCRIPTIONS).save(subscription, call.app_id, account.waba_id)
+    await retry_now(state, account.waba_id)
     return GRAPH_SUCCESS
 
 
 @operation("subscriptions.delete", "DELETE", Account, "subscribed_apps")
-async def unsubscribe(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+async def unsubscribe(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Stop the account's webhooks to the calling app. Source: facts 1."""
-    await saving.unsubscribe(services, account.waba_id, call.app_id)
+    await saving.unsubscribe(state, account.waba_id, call.app_id)
     return GRAPH_SUCCESS

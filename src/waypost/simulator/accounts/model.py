@@ -14,8 +14,8 @@ from waypost.simulator.state.accounts import (
     Number,
 )
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
-from waypost.simulator.storage.keyed_store import StoredKind
-from waypost.simulator.storage.tables.updates import FAULTED_UPDATES, OUTBOX, RETRY_KIND
+from waypost.simulator.storage.tables.updates import FAULTED_UPDATES, OUTBOX
+from waypost.simulator.webhooks.webhooks import delete_retries
 
 
 async def save_app(state: SimulatorState, app: GraphApp) -> None:
@@ -72,6 +72,6 @@ async def unsubscribe(state: SimulatorState, waba_id: str, app_id: str) -> None:
         transaction.delete(SUBSCRIPTIONS, app_id, waba_id)
         for table in (OUTBOX, FAULTED_UPDATES):
             transaction.run(table.delete(waba_id=waba_id, app_id=app_id))
-        transaction.run(StoredKind(RETRY_KIND, object).delete_owner_statement(f"{waba_id} {app_id}"))
+        delete_retries(transaction, waba_id, app_id)
 
     await state.transact(write)

@@ -23,9 +23,8 @@ from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enable
 from waypost.simulator.handsets.control import PathPhone
 from waypost.simulator.handsets.control_actions import business_number, check_reachable
 from waypost.simulator.numbers.blocks import is_blocked
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.records import SETTINGS
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 _SDP: Final = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
 """The offer of a phone without media: a session description with nothing in it. Source: RFC 8866."""
@@ -49,7 +48,7 @@ class PhoneCall(Struct):
 
 
 @operation("GET", "/control/phones/{phone}/calls", phone=str, calls=list[PhoneCall])
-async def list_calls(state: SimulatorServices, phone: PathPhone) -> dict[str, Any]:
+async def list_calls(state: SimulatorState, phone: PathPhone) -> dict[str, Any]:
     """Return the newest call of a phone with each business, with its state and the business's SDP."""
     calls = [call for call in calls_by_id(state).values() if call.phone == phone]
     calls.sort(key=lambda call: (call.started_ms, call.call_id))
@@ -58,7 +57,7 @@ async def list_calls(state: SimulatorServices, phone: PathPhone) -> dict[str, An
 
 @operation("POST", "/control/phones/{phone}/calls")
 async def start_call(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone: PathPhone,
     *,
     to: BusinessNumber,
@@ -70,7 +69,7 @@ async def start_call(
     """
     number = business_number(state, to)
     check_reachable(state, phone, number)
-    settings = state.records.get(number.phone_number_id, SETTINGS)
+    settings = state.record(number.phone_number_id, SETTINGS)
     if not is_calling_enabled(settings) or is_sip_enabled(settings):
         rule = "takes no calls by webhook: the number's settings do not enable calling, or enable SIP"
         raise ControlApiError("to", rule, "a number with calling.status ENABLED, without SIP", status=409)
@@ -94,7 +93,7 @@ async def start_call(
 
 
 @operation("DELETE", "/control/phones/{phone}/calls/{call_id}")
-async def hang_up(state: SimulatorServices, phone: PathPhone, phone_call: PathCall) -> PhoneCall:
+async def hang_up(state: SimulatorState, phone: PathPhone, phone_call: PathCall) -> PhoneCall:
     """End a call as the phone's owner, before or after it was accepted; the business receives a webhook."""
     if phone_call.phone != phone:
         raise ControlApiError(
@@ -110,7 +109,7 @@ async def hang_up(state: SimulatorServices, phone: PathPhone, phone_call: PathCa
     return _call_view(state, await state.transact(write))
 
 
-def _call_view(state: SimulatorServices, call: SimulatedCall) -> PhoneCall:
+def _call_view(state: SimulatorState, call: SimulatedCall) -> PhoneCall:
     return PhoneCall(
         call_id=call.call_id,
         phone_number_id=call.phone_number_id,

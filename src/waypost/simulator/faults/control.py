@@ -28,8 +28,8 @@ from waypost.simulator.faults.model import (
     fault_view,
     list_firings,
 )
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.serving.graph_routes import CALL_NAMES
+from waypost.simulator.state.simulator_state import SimulatorState
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
 
@@ -39,7 +39,7 @@ operation = ControlOperations()
 
 
 @operation("GET", "/control/faults")
-async def list_faults(state: SimulatorServices) -> dict[str, Any]:
+async def list_faults(state: SimulatorState) -> dict[str, Any]:
     """Return every fault, with the number of its evaluations and firings."""
     return {"faults": [fault_view(state, fault) for fault in all_faults(state)]}
 
@@ -68,7 +68,7 @@ async def list_fault_kinds() -> dict[str, Any]:
 
 
 @operation("POST", "/control/faults")
-async def arm(state: SimulatorServices, request: Request) -> dict[str, Any]:
+async def arm(state: SimulatorState, request: Request) -> dict[str, Any]:
     """Arm a fault, such as a rejected call, a lost response or a late webhook, or all of a scenario; armed faults stay.
 
     With `if_missing: true` those that are armed already are not armed again: `faults` has the new ones,
@@ -94,20 +94,20 @@ async def arm(state: SimulatorServices, request: Request) -> dict[str, Any]:
 
 
 @operation("GET", "/control/faults/{fault_id}")
-async def show_fault(state: SimulatorServices, fault: PathFault) -> dict[str, Any]:
+async def show_fault(state: SimulatorState, fault: PathFault) -> dict[str, Any]:
     """Return one fault, with its last firings."""
     return {**fault_view(state, fault), "firings": await list_firings(state, fault)}
 
 
 @operation("DELETE", "/control/faults/{fault_id}", disarmed=list[int])
-async def disarm_fault(state: SimulatorServices, fault: PathFault) -> dict[str, Any]:
+async def disarm_fault(state: SimulatorState, fault: PathFault) -> dict[str, Any]:
     """Disarm a fault; webhooks that it holds back are sent at their time."""
     await disarm_faults(state, [fault])
     return {"disarmed": [fault.id]}
 
 
 @operation("DELETE", "/control/faults", disarmed=list[int])
-async def disarm_all(state: SimulatorServices) -> dict[str, Any]:
+async def disarm_all(state: SimulatorState) -> dict[str, Any]:
     """Disarm all faults."""
     faults = all_faults(state)
     await disarm_faults(state, faults)

@@ -107,7 +107,7 @@ class FaultFiring(msgspec.Struct, frozen=True):
 
 FAULTS: Final = StoredKind("fault", ArmedFault)
 """Every fault, spent ones too, in order of arming."""
-_FIRINGS: Final = StoredKind("fault_firing", FaultFiring)  # of a fault, by number
+_FIRINGS: Final = StoredKind("fault_firing", FaultFiring, in_memory=False)  # of a fault, by number
 
 
 def all_faults(state: SimulatorState) -> list[ArmedFault]:

@@ -30,8 +30,7 @@ from waypost.simulator.handsets.control_actions import PhoneMessageBody, check_o
 from waypost.simulator.handsets.group_chats import list_group_messages, wait_for_group_messages
 from waypost.simulator.handsets.group_chats import read_group as read_group_messages
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
-from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES
 
 PathGroup = Annotated[
@@ -63,20 +62,20 @@ class GroupChat(GroupView):
 
 
 @operation("GET", "/control/groups", groups=list[GroupView])
-async def list_groups(state: SimulatorServices) -> dict[str, Any]:
+async def list_groups(state: SimulatorState) -> dict[str, Any]:
     """Return all groups with their invite links and participants, oldest first."""
     return {"groups": [_group_view(group) for group in state.values(GROUPS).values()]}
 
 
 @operation("GET", "/control/phones/{phone}/groups", phone=str, groups=list[GroupView])
-async def list_phone_groups(state: SimulatorServices, phone: PathPhone) -> dict[str, Any]:
+async def list_phone_groups(state: SimulatorState, phone: PathPhone) -> dict[str, Any]:
     """Return the groups that a phone is in, oldest first."""
     groups = [group for group in state.values(GROUPS).values() if group.find_participant(phone) is not None]
     return {"phone": phone, "groups": [_group_view(group) for group in groups]}
 
 
 @operation("POST", "/control/phones/{phone}/groups")
-async def join_group(state: SimulatorServices, phone: PathPhone, *, invite_link: Name) -> GroupView:
+async def join_group(state: SimulatorState, phone: PathPhone, *, invite_link: Name) -> GroupView:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
     state.phones.find_or_create(phone)
     code, now_ms = invite_link.removeprefix(INVITE_LINK_PREFIX), state.clock.now_ms()
@@ -105,7 +104,7 @@ async def join_group(state: SimulatorServices, phone: PathPhone, *, invite_link:
 
 
 @operation("DELETE", "/control/phones/{phone}/groups/{group_id}", phone=str, left=str)
-async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> dict[str, str]:
+async def leave_group(state: SimulatorState, phone: PathPhone, group: PathGroup) -> dict[str, str]:
     """Leave a group, or take back a request to join it; the business receives a webhook."""
 
     def write(transaction: Transaction) -> None:
@@ -125,7 +124,7 @@ async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGro
 
 @operation("GET", "/control/phones/{phone}/groups/{group_id}")
 async def show_phone_group(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone: PathPhone,
     group: PathGroup,
     *,
@@ -148,7 +147,7 @@ async def show_phone_group(
 
 @operation("POST", "/control/phones/{phone}/groups/{group_id}/messages", wamid=str)
 async def write_to_group(
-    state: SimulatorServices, phone: PathPhone, group: PathGroup, body: PhoneMessageBody
+    state: SimulatorState, phone: PathPhone, group: PathGroup, body: PhoneMessageBody
 ) -> dict[str, str]:
     """Send a message from a phone to a group; reads what has arrived there, and opens no window."""
     check_participant(phone, group)
@@ -169,7 +168,7 @@ async def write_to_group(
 
 
 @operation("POST", "/control/phones/{phone}/groups/{group_id}/read", read=int)
-async def read_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> dict[str, int]:
+async def read_group(state: SimulatorState, phone: PathPhone, group: PathGroup) -> dict[str, int]:
     """Mark all messages of a group as read on a phone."""
     check_participant(phone, group)
     check_online(state, phone)

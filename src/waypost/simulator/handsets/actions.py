@@ -30,11 +30,11 @@ from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.blocks import is_blocked
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.phones.phones import WINDOWS
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, OUTBOX, Update
@@ -58,10 +58,10 @@ class SpamReport(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-_SPAM_REPORTS: Final = StoredKind("spam_report", SpamReport)  # of a phone
+_SPAM_REPORTS: Final = StoredKind("spam_report", SpamReport, in_memory=False)  # of a phone
 
 
-def read_chats(state: SimulatorServices, phone: str, numbers: Sequence[Number]) -> Callable[[Transaction], int]:
+def read_chats(state: SimulatorState, phone: str, numbers: Sequence[Number]) -> Callable[[Transaction], int]:
     """Read everything that has arrived from these numbers; the result is how many messages that was."""
     handset = state.phones.find_or_create(phone)
     at_ms = state.clock.now_ms()
@@ -74,7 +74,7 @@ def read_chats(state: SimulatorServices, phone: str, numbers: Sequence[Number]) 
 
 
 def _read_chat(
-    state: SimulatorServices,
+    state: SimulatorState,
     transaction: Transaction,
     phone: SimulatedPhone,
     number: Number,
@@ -99,7 +99,7 @@ def _read_chat(
 
 
 def tap(
-    state: SimulatorServices, phone: str, number: Number, message: SimulatedMessage, button: dict[str, Any]
+    state: SimulatorState, phone: str, number: Number, message: SimulatedMessage, button: dict[str, Any]
 ) -> Callable[[Transaction], str]:
     """Tap a button of a message; the result is the id of the message that this sends.
 
@@ -119,7 +119,7 @@ def tap(
 
 
 def submit_response(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone: str,
     number: Number,
     message: SimulatedMessage,
@@ -140,7 +140,7 @@ def submit_response(
     return send_message(state, phone, number, reply, InboundOptions(context_id=message.wamid))
 
 
-async def build_phone_media(state: SimulatorServices, number: Number, kind: str, media: PhoneMedia) -> PhoneMessage:
+async def build_phone_media(state: SimulatorState, number: Number, kind: str, media: PhoneMedia) -> PhoneMessage:
     """Return the message with an image, a video, an audio file, a document or a sticker, which is stored if it is new.
 
     Raises:
@@ -162,7 +162,7 @@ async def build_phone_media(state: SimulatorServices, number: Number, kind: str,
     return build_media_message(kind, content, media.caption)
 
 
-async def _store_media(state: SimulatorServices, number: Number, kind: str, media: PhoneMedia) -> SimulatedMedia:
+async def _store_media(state: SimulatorState, number: Number, kind: str, media: PhoneMedia) -> SimulatedMedia:
     if media.media_id:
         stored = find_media(state, media.media_id, number.phone_number_id)
         if stored is None:
@@ -183,7 +183,7 @@ def _check_type(kind: str, mime_type: str) -> None:
         raise InvalidPhoneMessage("media.mime_type", f"{mime_type} is not a type of {kind}", accepted)
 
 
-async def change_number(state: SimulatorServices, phone: str, new_number: str) -> list[str]:
+async def change_number(state: SimulatorState, phone: str, new_number: str) -> list[str]:
     """Move the phone's owner to another number; return the ids of the messages to the businesses with a chat.
 
     Source: facts 7.4, `system`.
@@ -205,7 +205,7 @@ async def change_number(state: SimulatorServices, phone: str, new_number: str) -
     return await state.transact(write)
 
 
-async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> list[str]:
+async def change_user_id(state: SimulatorState, phone: str, user_id: str) -> list[str]:
     """Give the phone's owner another user id; return the ids of the messages to the businesses with a chat.
 
     Each gets a change of the field `user_id_update`, too.
@@ -239,7 +239,7 @@ async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> 
     return await state.transact(write)
 
 
-async def _chat_numbers(state: SimulatorServices, phone: str) -> list[Number]:
+async def _chat_numbers(state: SimulatorState, phone: str) -> list[Number]:
     """Return the business numbers that the phone has a chat with."""
     statement = "SELECT DISTINCT phone_number_id FROM messages WHERE phone=:phone"
     chats = set(await state.store.column(statement, phone=phone))
@@ -247,7 +247,7 @@ async def _chat_numbers(state: SimulatorServices, phone: str) -> list[Number]:
 
 
 def send_message(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone: str,
     number: Number,
     message: PhoneMessage,
@@ -291,7 +291,7 @@ def send_message(
         if message.opens_window and group is None:
             _read_chat(state, transaction, handset, number, at_ms, sends_webhook=not is_ignored)
             if not is_ignored:
-                transaction.save(state.phones.windows, at_ms, phone, number.phone_number_id)
+                transaction.save(WINDOWS, at_ms, phone, number.phone_number_id)
         stored = SimulatedMessage(
             position=state.delivery_signals.next_position(),
             wamid=wamid,
@@ -323,7 +323,7 @@ def _reacts_to_old(transaction: Transaction, message: PhoneMessage, at_ms: int) 
 
 
 def set_marketing_preference(
-    state: SimulatorServices, phone: str, number: Number, *, wants: bool
+    state: SimulatorState, phone: str, number: Number, *, wants: bool
 ) -> Callable[[Transaction], None]:
     """Stop or resume a business's marketing, and send the business a webhook.
 
@@ -348,13 +348,13 @@ def set_marketing_preference(
     return write
 
 
-def report_spam(state: SimulatorServices, phone: str, number: Number, wamid: str = "") -> Callable[[Transaction], None]:
+def report_spam(state: SimulatorState, phone: str, number: Number, wamid: str = "") -> Callable[[Transaction], None]:
     """Report a message of a business, or the whole chat, for spam. The business is not notified."""
     report = SpamReport(number.phone_number_id, wamid, state.clock.now_ms())
     return lambda transaction: transaction.run(_SPAM_REPORTS.append_statement(report, phone))
 
 
-async def list_spam_reports(state: SimulatorServices, phone: str) -> list[dict[str, Any]]:
+async def list_spam_reports(state: SimulatorState, phone: str) -> list[dict[str, Any]]:
     """Return the reports of the phone's owner, oldest first."""
     reports = await state.store.read(lambda connection: _SPAM_REPORTS.values_on(connection, phone))
     return [msgspec.structs.asdict(report) for report in reports.values()]

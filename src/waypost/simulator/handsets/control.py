@@ -23,11 +23,10 @@ from waypost.simulator.handsets.inboxes import (
     wait_for_new_message,
 )
 from waypost.simulator.messages.statuses import PHONE_CONDITIONS
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.phones.phone import READ_ON_REQUEST, SimulatedPhone
 from waypost.simulator.state.phones.phones import phone_digits
 from waypost.simulator.state.phones.script_steps import read_steps
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import find_by_wamids
 from waypost.simulator.storage.tables.phone_plans import count_waiting
@@ -46,7 +45,7 @@ _PARENT_ID = accepts("as in US.ENT.1349, or empty: none", r"^[A-Z]{2}\.ENT\.[0-9
 _SHOWS_NUMBER = accepts("true or false; false needs a user_id")
 
 
-def _read_phone(state: SimulatorServices, request: Request) -> str:
+def _read_phone(state: SimulatorState, request: Request) -> str:
     digits = phone_digits(request.path_params["phone"])
     if digits is None:
         raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
@@ -84,11 +83,7 @@ class PhoneBody(PhoneSettingsBody, frozen=True, kw_only=True):
 
 @operation("GET", "/control/phones")
 async def list_phones(
-    state: SimulatorServices,
-    *,
-    after: str = "",
-    limit: Annotated[int, Meta(ge=0, le=10_000)] = 1000,
-    has_chats: str = "",
+    state: SimulatorState, *, after: str = "", limit: Annotated[int, Meta(ge=0, le=10_000)] = 1000, has_chats: str = ""
 ) -> dict[str, Any]:
     """Return the phones, in order of their digits; paged by `after` and `limit`.
 
@@ -105,7 +100,7 @@ async def list_phones(
 
 @operation("GET", "/control/phones/{phone}")
 async def show_phone(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone: PathPhone,
     *,
     after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None,
@@ -136,7 +131,7 @@ async def show_phone(
 
 
 @operation("GET", "/control/messages/{wamid}")
-async def show_message(state: SimulatorServices, wamid: str) -> dict[str, Any]:
+async def show_message(state: SimulatorState, wamid: str) -> dict[str, Any]:
     """Return one message by the operator's id, as the inbox of its phone shows it."""
     found = await find_by_wamids(state.store, [wamid])
     if not found:
@@ -147,7 +142,7 @@ async def show_message(state: SimulatorServices, wamid: str) -> dict[str, Any]:
 
 @operation("GET", "/control/phones/{phone}/chats")
 async def show_chats(
-    state: SimulatorServices, phone: PathPhone, *, phone_number_id: tuple[str, ...] = ()
+    state: SimulatorState, phone: PathPhone, *, phone_number_id: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Return a phone's chats, the newest first, then the business numbers without a chat.
 
@@ -175,7 +170,7 @@ async def show_chats(
 
 @operation("GET", "/control/chats")
 async def list_active(
-    state: SimulatorServices,
+    state: SimulatorState,
     *,
     phone_number_id: tuple[str, ...] = (),
     limit: Annotated[int, Meta(ge=0, le=500)] = 50,
@@ -203,7 +198,7 @@ async def list_active(
 
 
 async def _active_phones(
-    state: SimulatorServices, number_ids: Sequence[str], limit: int, *, with_fleets: bool
+    state: SimulatorState, number_ids: Sequence[str], limit: int, *, with_fleets: bool
 ) -> list[str]:
     if with_fleets:
         return await list_active_phones(state, number_ids, limit=limit)
@@ -215,7 +210,7 @@ async def _active_phones(
 
 
 @operation("PUT", "/control/phones/{phone}")
-async def change_phone(state: SimulatorServices, phone: PathPhone, body: PhoneBody) -> dict[str, Any]:
+async def change_phone(state: SimulatorState, phone: PathPhone, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, settings, identity, condition, script and online state."""
     apart = ("is_offline", "script", "seed")  # what is stored of these follows below
     changes = {name: value for name, value in _stored_settings(body).items() if name not in apart}
@@ -263,7 +258,7 @@ _PHONE_MEMBERS: Final = [
 ]
 
 
-def phone_view(state: SimulatorServices, phone: SimulatedPhone) -> dict[str, Any]:
+def phone_view(state: SimulatorState, phone: SimulatedPhone) -> dict[str, Any]:
     """Return a phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
     effective, delays_ms = state.phones.fill_user_id(phone), state.phones.delivery_delays_ms(phone)
     return {
@@ -273,7 +268,7 @@ def phone_view(state: SimulatorServices, phone: SimulatedPhone) -> dict[str, Any
     }
 
 
-async def phone_details(state: SimulatorServices, phone: str) -> dict[str, Any]:
+async def phone_details(state: SimulatorState, phone: str) -> dict[str, Any]:
     """Return a phone with its script, reports and pending actions."""
     fleet = state.fleets.find_fleet(phone)
     script = state.scripts.find_own_script(phone)
@@ -288,7 +283,7 @@ async def phone_details(state: SimulatorServices, phone: str) -> dict[str, Any]:
     }
 
 
-def _check_identity(state: SimulatorServices, phone: str, changes: dict[str, Any]) -> None:
+def _check_identity(state: SimulatorState, phone: str, changes: dict[str, Any]) -> None:
     known = state.phones.find_or_default(phone)
     user_id = changes.get("user_id", known.user_id)
     has_own = bool(user_id) or state.settings.value.user_ids

@@ -36,8 +36,8 @@ from waypost.simulator.media import references
 from waypost.simulator.messages.marketing import MARKETING_MARK, click_link
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.payments import model as payments
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
 
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
@@ -103,7 +103,7 @@ class PressedButton(Struct):
     click_id: str | UnsetType | None = UNSET
 
 
-def business_number(state: SimulatorServices, digits: str) -> Number:
+def business_number(state: SimulatorState, digits: str) -> Number:
     """Return the business number that has these digits.
 
     Raises:
@@ -113,13 +113,13 @@ def business_number(state: SimulatorServices, digits: str) -> Number:
 
 
 @operation("POST", "/control/phones/{phone}/messages", wamid=str)
-async def write_message(state: SimulatorServices, phone: PathPhone, body: WriteBody) -> dict[str, str]:
+async def write_message(state: SimulatorState, phone: PathPhone, body: WriteBody) -> dict[str, str]:
     """Send a message from a phone to a business number; opens the window."""
     check_reachable(state, phone, business_number(state, body.to))
     return {"wamid": await send_from_phone(state, phone, body)}
 
 
-async def send_from_phone(state: SimulatorServices, phone: str, body: WriteBody) -> str:
+async def send_from_phone(state: SimulatorState, phone: str, body: WriteBody) -> str:
     """Send a message from a phone; return its id.
 
     Raises:
@@ -139,7 +139,7 @@ async def send_from_phone(state: SimulatorServices, phone: str, body: WriteBody)
 
 
 async def send_content(
-    state: SimulatorServices, phone: str, number: Number, body: PhoneMessageBody, group: SimulatedGroup | None = None
+    state: SimulatorState, phone: str, number: Number, body: PhoneMessageBody, group: SimulatedGroup | None = None
 ) -> str:
     """Send the content of a message to a business number, or to a group of it; return the message's id.
 
@@ -165,7 +165,7 @@ async def send_content(
 
 
 @operation("POST", "/control/phones/{phone}/tap")
-async def tap_button(state: SimulatorServices, phone: PathPhone, body: TapBody) -> PressedButton:
+async def tap_button(state: SimulatorState, phone: PathPhone, body: TapBody) -> PressedButton:
     """Tap a button of a message; with `wait_ms` waits for the message, or for one newer than the last one tapped.
 
     A tap on a link of a marketing message sends the business a click event; a tap on another link is an error.
@@ -186,7 +186,7 @@ async def tap_button(state: SimulatorServices, phone: PathPhone, body: TapBody) 
 
 
 @operation("POST", "/control/phones/{phone}/respond")
-async def reply_to_message(state: SimulatorServices, phone: PathPhone, body: ReplyBody) -> PressedButton:
+async def reply_to_message(state: SimulatorState, phone: PathPhone, body: ReplyBody) -> PressedButton:
     """Reply to a flow, address or call permission request: of a message, or of the newest such."""
     item = await _wait_for_message(state, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None)
     button = _button_of(item, *_REPLY_BUTTON_TYPES)
@@ -200,7 +200,7 @@ async def reply_to_message(state: SimulatorServices, phone: PathPhone, body: Rep
 
 
 @operation("POST", "/control/phones/{phone}/pay", message_id=str, payment=dict[str, Any])
-async def pay_order(state: SimulatorServices, phone: PathPhone, body: PayBody) -> dict[str, Any]:
+async def pay_order(state: SimulatorState, phone: PathPhone, body: PayBody) -> dict[str, Any]:
     """Pay an order, or fail to: that of a message, or the newest unpaid one."""
 
     def is_payable(item: SimulatedMessage) -> bool:
@@ -222,7 +222,7 @@ async def pay_order(state: SimulatorServices, phone: PathPhone, body: PayBody) -
 
 
 @operation("POST", "/control/phones/{phone}/read", read=int)
-async def read_messages(state: SimulatorServices, phone: PathPhone, body: MessageBody) -> dict[str, int]:
+async def read_messages(state: SimulatorState, phone: PathPhone, body: MessageBody) -> dict[str, int]:
     """Mark all messages as read in the chat of one message, or in all chats of a phone."""
     check_online(state, phone)
     numbers = list(state.accounts.numbers.values())
@@ -235,7 +235,7 @@ async def read_messages(state: SimulatorServices, phone: PathPhone, body: Messag
 
 
 @operation("POST", "/control/phones/{phone}/number", wamids=list[str])
-async def change_number(state: SimulatorServices, phone: PathPhone, *, to: Digits) -> dict[str, list[str]]:
+async def change_number(state: SimulatorState, phone: PathPhone, *, to: Digits) -> dict[str, list[str]]:
     """Change a phone's number; the businesses with a chat receive a system message."""
     new_digits = to.lstrip("+")
     check_online(state, phone)
@@ -246,7 +246,7 @@ async def change_number(state: SimulatorServices, phone: PathPhone, *, to: Digit
 
 @operation("POST", "/control/phones/{phone}/user-id", wamids=list[str])
 async def change_user_id(
-    state: SimulatorServices, phone: PathPhone, *, to: Annotated[str, accepts("as in US.1349", USER_ID)]
+    state: SimulatorState, phone: PathPhone, *, to: Annotated[str, accepts("as in US.1349", USER_ID)]
 ) -> dict[str, list[str]]:
     """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
     check_online(state, phone)
@@ -258,7 +258,7 @@ async def change_user_id(
 
 @operation("POST", "/control/phones/{phone}/marketing", phone=str, phone_number_id=str, wants=bool)
 async def change_marketing(
-    state: SimulatorServices, phone: PathPhone, *, to: BusinessNumber, wants: bool
+    state: SimulatorState, phone: PathPhone, *, to: BusinessNumber, wants: bool
 ) -> dict[str, Any]:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
     number = business_number(state, to)
@@ -268,7 +268,7 @@ async def change_marketing(
 
 @operation("POST", "/control/phones/{phone}/block")
 async def block_business(
-    state: SimulatorServices, phone: PathPhone, *, to: BusinessNumber, blocks: bool
+    state: SimulatorState, phone: PathPhone, *, to: BusinessNumber, blocks: bool
 ) -> dict[str, Any]:
     """Block or unblock a business on a phone, without a webhook."""
     await state.transact(block(state, phone, business_number(state, to), blocks=blocks))
@@ -277,12 +277,7 @@ async def block_business(
 
 @operation("POST", "/control/phones/{phone}/report")
 async def report_business(
-    state: SimulatorServices,
-    phone: PathPhone,
-    *,
-    to: BusinessNumber,
-    message_id: Name | None = None,
-    blocks: bool = False,
+    state: SimulatorState, phone: PathPhone, *, to: BusinessNumber, message_id: Name | None = None, blocks: bool = False
 ) -> dict[str, Any]:
     """Report a business for spam, and optionally block it, without a webhook."""
     number = business_number(state, to)
@@ -296,7 +291,7 @@ async def report_business(
 
 
 async def _wait_for_message(
-    state: SimulatorServices, phone: str, body: MessageBody, is_newest: Callable[[SimulatedMessage], bool]
+    state: SimulatorState, phone: str, body: MessageBody, is_newest: Callable[[SimulatedMessage], bool]
 ) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
@@ -340,7 +335,7 @@ def _is_used(message: SimulatedMessage, items: list[SimulatedMessage]) -> bool:
     )
 
 
-def check_reachable(state: SimulatorServices, phone: str, number: Number) -> None:
+def check_reachable(state: SimulatorState, phone: str, number: Number) -> None:
     """Check that a phone is online and has not blocked the business."""
     check_online(state, phone)
     if number.phone_number_id in state.phones.find_or_default(phone).has_blocked:
@@ -348,7 +343,7 @@ def check_reachable(state: SimulatorServices, phone: str, number: Number) -> Non
         raise ControlApiError("to", "has been blocked by the phone's owner", accepted, status=409)
 
 
-def check_online(state: SimulatorServices, phone: str) -> None:
+def check_online(state: SimulatorState, phone: str) -> None:
     """Check that a phone is online."""
     if state.phones.find_or_default(phone).is_offline:
         accepted = f"PUT /control/phones/{phone} with is_offline: false first"

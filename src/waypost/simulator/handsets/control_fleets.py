@@ -10,10 +10,9 @@ from waypost.simulator.apis.control_operations import ControlOperations, find, p
 from waypost.simulator.apis.field_types import BusinessNumber, Digits, accepts
 from waypost.simulator.handsets.control import PhoneSettingsBody, Script, Seed, phone_settings
 from waypost.simulator.handsets.control_actions import business_number
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.phones.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
 from waypost.simulator.state.phones.script_steps import read_steps
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import count_failures, count_outcomes
 from waypost.simulator.storage.tables.phone_plans import count_waiting
 
@@ -40,7 +39,7 @@ class FleetBody(PhoneSettingsBody, frozen=True, kw_only=True):
 
 
 @operation("POST", "/control/fleets")
-async def make_fleet(state: SimulatorServices, body: FleetBody) -> dict[str, Any]:
+async def make_fleet(state: SimulatorState, body: FleetBody) -> dict[str, Any]:
     """Create phones with consecutive numbers that follow one script; existing phones are reset."""
     fleet = Fleet(
         name=body.name,
@@ -73,14 +72,14 @@ async def make_fleet(state: SimulatorServices, body: FleetBody) -> dict[str, Any
 
 
 @operation("GET", "/control/fleets")
-async def list_fleets(state: SimulatorServices) -> dict[str, Any]:
+async def list_fleets(state: SimulatorState) -> dict[str, Any]:
     """Return every fleet, by name, without counts."""
     fleets = sorted(state.fleets.by_name.values(), key=lambda fleet: fleet.name)
     return {"fleets": [_fleet_view(state, fleet) for fleet in fleets]}
 
 
 @operation("GET", "/control/fleets/{name}")
-async def show_fleet(state: SimulatorServices, fleet: PathFleet) -> dict[str, Any]:
+async def show_fleet(state: SimulatorState, fleet: PathFleet) -> dict[str, Any]:
     """Return a fleet, the counts of its messages by outcome, and the counts of each step."""
     now_ms = state.clock.now_ms()
     return {
@@ -95,7 +94,7 @@ async def show_fleet(state: SimulatorServices, fleet: PathFleet) -> dict[str, An
 
 
 @operation("DELETE", "/control/fleets/{name}", name=str, dropped=bool)
-async def drop_fleet(state: SimulatorServices, name: str) -> dict[str, Any]:
+async def drop_fleet(state: SimulatorState, name: str) -> dict[str, Any]:
     """Delete a fleet; its numbers become ordinary phones, and their messages stay."""
 
     def write(transaction: Transaction) -> None:
@@ -107,7 +106,7 @@ async def drop_fleet(state: SimulatorServices, name: str) -> dict[str, Any]:
     return {"name": name, "dropped": True}
 
 
-def _reset_phones(state: SimulatorServices, transaction: Transaction, fleet: Fleet, *, steps: int) -> None:
+def _reset_phones(state: SimulatorState, transaction: Transaction, fleet: Fleet, *, steps: int) -> None:
     """Delete what the phones of a fleet have besides its settings, and begin to count the steps of its script."""
     for statements, clear in (state.phones.reset_fleet(fleet), state.scripts.reset_fleet(fleet, steps=steps)):
         transaction.run(*statements)
@@ -115,7 +114,7 @@ def _reset_phones(state: SimulatorServices, transaction: Transaction, fleet: Fle
     transaction.follow(state.fleets.sort)
 
 
-def _fleet_view(state: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
+def _fleet_view(state: SimulatorState, fleet: Fleet) -> dict[str, Any]:
     first, last = fleet.range
     number = state.accounts.numbers.get(fleet.window_number_id)
     return {
@@ -131,7 +130,7 @@ def _fleet_view(state: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
     }
 
 
-def _check_range(state: SimulatorServices, first_digits: str, fleet: Fleet) -> None:
+def _check_range(state: SimulatorState, first_digits: str, fleet: Fleet) -> None:
     first, last = fleet.range
     if str(fleet.first) != first_digits.lstrip("+") or len(last) != len(first):
         accepted = f"8 to 15 digits, the first not 0, for a count of 1 to {MAX_FLEET_PHONES}"

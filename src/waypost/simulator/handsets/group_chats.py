@@ -7,8 +7,7 @@ from waypost.simulator.groups.model import GroupParticipant, SimulatedGroup
 from waypost.simulator.handsets.inboxes import message_view, wait_until
 from waypost.simulator.handsets.reachability import read_group_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
-from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 
 _SHOWN: Final = (
@@ -24,7 +23,7 @@ _NEXT_DELIVERY: Final = "SELECT min(delivered_ms) FROM group_deliveries WHERE ph
 
 
 async def list_group_messages(
-    state: SimulatorServices, group: SimulatedGroup, participant: GroupParticipant, *, after: int, limit: int
+    state: SimulatorState, group: SimulatedGroup, participant: GroupParticipant, *, after: int, limit: int
 ) -> list[dict[str, Any]]:
     """Return the messages that a participant sees, newest last: those written since it joined."""
     now_ms = state.clock.now_ms()
@@ -44,7 +43,7 @@ async def list_group_messages(
 
 
 async def wait_for_group_messages(
-    state: SimulatorServices,
+    state: SimulatorState,
     group: SimulatedGroup,
     participant: GroupParticipant,
     *,
@@ -68,7 +67,7 @@ async def wait_for_group_messages(
     return await wait_until(state, participant.phone, wait_ms, read, is_complete, _NEXT_DELIVERY)
 
 
-def read_group(state: SimulatorServices, phone: str, group: SimulatedGroup) -> Callable[[Transaction], int]:
+def read_group(state: SimulatorState, phone: str, group: SimulatedGroup) -> Callable[[Transaction], int]:
     """Mark what has arrived from a group as read on a phone; the result is how many messages that was."""
     handset = state.phones.fill_user_id(state.phones.find_or_default(phone))
     now_ms, recipient = state.clock.now_ms(), GROUP_PREFIX + group.group_id

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from waypost.base.clock import HOUR_MS, Clock
-from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
 
 Shown = TypeVar("Shown")
@@ -19,7 +19,7 @@ _NEXT_DELIVERY: Final = (
 
 
 async def list_messages(
-    state: SimulatorServices, phone: str, *, after: int, limit: int, before: int = 2**62, number_ids: Sequence[str] = ()
+    state: SimulatorState, phone: str, *, after: int, limit: int, before: int = 2**62, number_ids: Sequence[str] = ()
 ) -> list[SimulatedMessage]:
     """Return the messages that the phone shows, received and sent, newest last.
 
@@ -46,7 +46,7 @@ async def list_messages(
 
 
 async def list_quoted(
-    state: SimulatorServices, phone: str, messages: Sequence[SimulatedMessage]
+    state: SimulatorState, phone: str, messages: Sequence[SimulatedMessage]
 ) -> list[SimulatedMessage]:
     """Return the messages that these reply to and that are not among them."""
     listed_wamids = {item.wamid for item in messages}
@@ -55,7 +55,7 @@ async def list_quoted(
     return [message for message in originals if message.phone == phone]
 
 
-async def wait_for_new_message(state: SimulatorServices, phone: str, *, wait_ms: int) -> None:
+async def wait_for_new_message(state: SimulatorState, phone: str, *, wait_ms: int) -> None:
     """Wait until the phone has an unread message, or shows one that it did not show before."""
     shown = {item.wamid for item in await list_messages(state, phone, after=0, limit=100)}
     has_unread = any_unread(state.clock)
@@ -67,7 +67,7 @@ async def wait_for_new_message(state: SimulatorServices, phone: str, *, wait_ms:
 
 
 async def wait_for_messages(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone: str,
     *,
     wait_ms: int,
@@ -81,7 +81,7 @@ async def wait_for_messages(
 
 
 async def wait_until(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone: str,
     wait_ms: int,
     read: Callable[[], Awaitable[list[Shown]]],
@@ -108,7 +108,7 @@ async def wait_until(
         return await read()
 
 
-async def find_message(state: SimulatorServices, phone: str, wamid: str) -> SimulatedMessage | None:
+async def find_message(state: SimulatorState, phone: str, wamid: str) -> SimulatedMessage | None:
     """Return one message of the phone, delivered or not; None if there is none."""
     return next(iter(await MESSAGES.find(state.store, wamid=wamid, phone=phone)), None)
 
@@ -191,7 +191,7 @@ class SimulatedChat:
     unread: int  # number of unread messages from the business, among the messages searched
 
 
-async def list_chats(state: SimulatorServices, phone: str) -> list[SimulatedChat]:
+async def list_chats(state: SimulatorState, phone: str) -> list[SimulatedChat]:
     """Return the chats of a phone among its newest messages, newest first."""
     values = {"phone": phone, "now_ms": state.clock.now_ms(), "limit": _MAX_SCANNED_OF_PHONE}
 
@@ -206,7 +206,7 @@ async def list_chats(state: SimulatorServices, phone: str) -> list[SimulatedChat
 
 
 async def list_active_phones(
-    state: SimulatorServices, number_ids: Sequence[str], *, limit: int, among: Collection[str] | None = None
+    state: SimulatorState, number_ids: Sequence[str], *, limit: int, among: Collection[str] | None = None
 ) -> list[str]:
     """Return the phones that have a chat with one of these numbers, the most recently active first.
 

@@ -21,9 +21,8 @@ from waypost.simulator.handsets.phone_messages import (
     build_text_message,
 )
 from waypost.simulator.handsets.reachability import block, go_offline, go_online
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import STORE_FAILURES
 from waypost.simulator.storage.tables.phone_plans import COUNT_DONE_STEP, PLANNED_ACTIONS, PlannedAction, next_action_ms
 
@@ -32,7 +31,7 @@ _MAX_IDLE_MS: Final = 3_600_000
 _BATCH_SIZE: Final = 500
 
 
-def start_planned_actions(state: SimulatorServices) -> None:
+def start_planned_actions(state: SimulatorState) -> None:
     """Start the loop that runs the planned actions that are due."""
     wakeup = state.delivery_signals.actions_planned
 
@@ -44,7 +43,7 @@ def start_planned_actions(state: SimulatorServices) -> None:
     state.start_loop(loop, lambda: next_action_ms(state.store))
 
 
-async def _run_due(state: SimulatorServices) -> int | None:
+async def _run_due(state: SimulatorState) -> int | None:
     """Run one batch; return until when nothing is due, or None if there may be more."""
     now_ms = state.clock.now_ms()
     due = "due_ms<=:now_ms ORDER BY due_ms, id LIMIT :limit"
@@ -63,7 +62,7 @@ async def _run_due(state: SimulatorServices) -> int | None:
     return None
 
 
-async def _run_action(state: SimulatorServices, planned: PlannedAction) -> None:
+async def _run_action(state: SimulatorState, planned: PlannedAction) -> None:
     number = state.accounts.numbers.get(planned.phone_number_id)
     drop = PLANNED_ACTIONS.delete(id=planned.id)
     action = planned.action
@@ -89,7 +88,7 @@ async def _run_action(state: SimulatorServices, planned: PlannedAction) -> None:
 
 
 def _prepare(
-    state: SimulatorServices, planned: PlannedAction, number: Number, action: dict[str, Any]
+    state: SimulatorState, planned: PlannedAction, number: Number, action: dict[str, Any]
 ) -> Callable[[Transaction], Any]:
     """Return the function that carries out an action in a transaction."""
     phone, options, message = planned.phone, InboundOptions(context_id=planned.wamid), None

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import object_of
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import (
     GROUP_DELIVERIES,
     MESSAGES,
@@ -30,6 +29,7 @@ from waypost.simulator.storage.tables.phone_plans import (
     resume_actions,
 )
 from waypost.simulator.storage.tables.updates import OUTBOX, Update, delete_delivery_statuses
+from waypost.simulator.templates.model import find_template
 from waypost.simulator.templates.template import lifetime_ms
 
 _WAITING_IN_GROUPS: Final = (  # for the phone, or for its owner to read them by schedule
@@ -37,7 +37,7 @@ _WAITING_IN_GROUPS: Final = (  # for the phone, or for its owner to read them by
 )
 
 
-def change_phone(state: SimulatorServices, phone: str, changes: Mapping[str, Any]) -> Callable[[Transaction], None]:
+def change_phone(state: SimulatorState, phone: str, changes: Mapping[str, Any]) -> Callable[[Transaction], None]:
     """Set members of a phone; create the phone if it is new.
 
     When a phone stops sending read receipts, the planned ones are deleted.
@@ -61,7 +61,7 @@ def change_phone(state: SimulatorServices, phone: str, changes: Mapping[str, Any
     return write
 
 
-def go_offline(state: SimulatorServices, phone: str) -> Callable[[Transaction], None]:
+def go_offline(state: SimulatorState, phone: str) -> Callable[[Transaction], None]:
     """Take the phone offline: messages on their way and planned actions wait."""
     was_offline = state.phones.find_or_default(phone).is_offline
     saved = state.phones.set_members(phone, {"is_offline": True})
@@ -81,7 +81,7 @@ def go_offline(state: SimulatorServices, phone: str) -> Callable[[Transaction], 
     return write
 
 
-def go_online(state: SimulatorServices, phone: str) -> Callable[[Transaction], None]:
+def go_online(state: SimulatorState, phone: str) -> Callable[[Transaction], None]:
     """Bring the phone online: waiting messages arrive in order, unless their lifetime is over."""
     was_offline = state.phones.find_or_default(phone).is_offline
     saved = state.phones.set_members(phone, {"is_offline": False})
@@ -102,7 +102,7 @@ def go_online(state: SimulatorServices, phone: str) -> Callable[[Transaction], N
     return write
 
 
-def block(state: SimulatorServices, phone: str, number: Number, *, blocks: bool) -> Callable[[Transaction], None]:
+def block(state: SimulatorState, phone: str, number: Number, *, blocks: bool) -> Callable[[Transaction], None]:
     """Block a business number for the phone's owner, or unblock it.
 
     Messages on their way never arrive, even after an unblock, and the business is not notified.
@@ -128,11 +128,11 @@ def block(state: SimulatorServices, phone: str, number: Number, *, blocks: bool)
     return write
 
 
-def _defer_message(state: SimulatorServices, transaction: Transaction, message: SimulatedMessage, now_ms: int) -> None:
+def _defer_message(state: SimulatorState, transaction: Transaction, message: SimulatedMessage, now_ms: int) -> None:
     """Make one planned message wait."""
     waba_id = state.accounts.numbers[message.phone_number_id].waba_id
     reference = object_of(message.content.get("template"))
-    template = state.templates_by_key.get((waba_id, reference.get("name", ""), reference.get("language", "")))
+    template = find_template(state, waba_id, reference.get("name", ""), reference.get("language", ""))
     delivered_ms = message.delivered_ms or 0
     is_delivered = delivered_ms <= now_ms
     due_ms = message.read_ms if is_delivered else delivered_ms
@@ -146,7 +146,7 @@ def _defer_message(state: SimulatorServices, transaction: Transaction, message: 
 
 
 def _deliver_waiting(
-    state: SimulatorServices, transaction: Transaction, phone: SimulatedPhone, waiting: WaitingMessage, at_ms: int
+    state: SimulatorState, transaction: Transaction, phone: SimulatedPhone, waiting: WaitingMessage, at_ms: int
 ) -> None:
     """Deliver one waiting message, or mark it read."""
     if waiting.until_ms <= at_ms and not waiting.is_delivered:

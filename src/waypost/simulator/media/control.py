@@ -23,7 +23,7 @@ from waypost.simulator.apis.field_types import BusinessNumber, FileName, Name, T
 from waypost.simulator.handsets.control_actions import business_number
 from waypost.simulator.media.model import MEDIA, SimulatedMedia, add_inbound_media, add_media, delete_media, find_media
 from waypost.simulator.media.uploads import UPLOADS, UploadSession, find_by_handle
-from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.simulator_state import SimulatorState
 
 _MAX_BASE64_BYTES: Final = 140_000_000
 """The largest document, of 100 MB, as base64 text."""
@@ -51,13 +51,13 @@ class MediaBody(FileBody, frozen=True, kw_only=True):
 
 
 @operation("GET", "/control/media")
-async def list_media(state: SimulatorServices) -> dict[str, Any]:
+async def list_media(state: SimulatorState) -> dict[str, Any]:
     """Return every media file, oldest first, including expired ones."""
     return {"media": list(state.values(MEDIA).values())}
 
 
 @operation("POST", "/control/media")
-async def store_media(state: SimulatorServices, request: Request) -> SimulatedMedia:
+async def store_media(state: SimulatorState, request: Request) -> SimulatedMedia:
     """Store a file as if a phone had sent it to a business number: as JSON, or as its bytes."""
     if content_type(request.headers) == BYTES:
         file, content = read_members(FileBody, dict(request.query_params)), None
@@ -86,7 +86,7 @@ async def show_media(media: PathMedia) -> SimulatedMedia:
 
 
 @operation("GET", "/control/media/{media_id}/content")
-async def show_content(state: SimulatorServices, request: Request, media: PathMedia) -> Response:
+async def show_content(state: SimulatorState, request: Request, media: PathMedia) -> Response:
     """Return the bytes of an unexpired file: all, or the requested range."""
     expired = ControlApiError("media_id", "has expired", "the id of a medium that has not expired", status=410)
     if find_media(state, media.media_id) is None:
@@ -101,14 +101,14 @@ async def show_content(state: SimulatorServices, request: Request, media: PathMe
 
 
 @operation("DELETE", "/control/media/{media_id}")
-async def drop_media(state: SimulatorServices, media: PathMedia) -> SimulatedMedia:
+async def drop_media(state: SimulatorState, media: PathMedia) -> SimulatedMedia:
     """Delete a file and its id."""
     await delete_media(state, media)
     return media
 
 
 @operation("POST", "/control/media/{media_id}/expire")
-async def expire_media(state: SimulatorServices, media: PathMedia) -> SimulatedMedia:
+async def expire_media(state: SimulatorState, media: PathMedia) -> SimulatedMedia:
     """Expire a media id now."""
     expired = replace(media, expires_ms=state.clock.now_ms())
     await state.cached(MEDIA).save(expired, media.media_id)
@@ -116,14 +116,14 @@ async def expire_media(state: SimulatorServices, media: PathMedia) -> SimulatedM
 
 
 @operation("GET", "/control/handles")
-async def list_handles(state: SimulatorServices) -> dict[str, Any]:
+async def list_handles(state: SimulatorState) -> dict[str, Any]:
     """Return every complete upload with its handle, oldest first."""
     complete = [upload for upload in state.values(UPLOADS).values() if upload.handle]
     return {"handles": [_handle_view(upload) for upload in complete]}
 
 
 @operation("POST", "/control/handles/expire")
-async def expire_handle(state: SimulatorServices, *, handle: Text) -> dict[str, Any]:
+async def expire_handle(state: SimulatorState, *, handle: Text) -> dict[str, Any]:
     """Expire an upload handle now."""
     upload = find_by_handle(state, handle)
     if upload is None:

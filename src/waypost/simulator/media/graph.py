@@ -12,7 +12,7 @@ from waypost.simulator.media.model import delete_media as drop_media
 from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.simulator_state import SimulatorState
-from waypost.simulator.state.tokens import MESSAGING
+from waypost.simulator.state.tokens import MESSAGING, check_token
 
 operation = GraphOperations()
 
@@ -85,7 +85,7 @@ async def download_media(state: SimulatorState, call: Call) -> Download:
     if (
         media is None
         or account is None
-        or not state.tokens.check(call.token).grants_access([account.waba_id])
+        or not check_token(state, call.token).grants_access([account.waba_id])
         or not is_valid_link(call.query, account.token, media.media_id, state.clock.now_ms())
     ):
         raise GraphApiError(404, no_such_object(call.method, ATTACHMENTS).error)

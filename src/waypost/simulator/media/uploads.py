@@ -17,6 +17,7 @@ from waypost.simulator.apis.requests import Call
 from waypost.simulator.state.accounts import GraphApp
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.tokens import check_token
 from waypost.simulator.storage.keyed_store import StoredKind
 
 operation = GraphOperations()
@@ -120,7 +121,7 @@ def find_upload(state: SimulatorState, object_id: str) -> UploadSession | None:
 @operation("uploads.begin", "POST", GraphApp, "uploads", permission=None)
 async def begin_upload(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
     """Open an upload session. Source: facts 6.2, step 1."""
-    new, token = read_parameters(UploadParameters, call.fields), state.tokens.check(call.token)
+    new, token = read_parameters(UploadParameters, call.fields), check_token(state, call.token)
     accounts = [account.waba_id for account in state.accounts.accounts_of_app(app.app_id)]
     own = (waba_id for waba_id in (*accounts, *token.waba_ids) if token.grants_access([waba_id]))
     upload = UploadSession(

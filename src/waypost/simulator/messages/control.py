@@ -11,10 +11,9 @@ from waypost.simulator.apis.control_operations import ControlBody, ControlOperat
 from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.apis.field_types import USER_ID, Name, accepts
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.outbox import failed_status_phone, status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, set_status
 from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, delete_scheduled
 
@@ -41,7 +40,7 @@ class WebhookUpdateBody(ControlBody, frozen=True):
 
 
 @operation("POST", "/control/statuses", message_id=str, status=str)
-async def emit_status(state: SimulatorServices, body: StatusBody) -> dict[str, str]:
+async def emit_status(state: SimulatorState, body: StatusBody) -> dict[str, str]:
     """Send a status of a message now, in place of the planned one; `failed` cancels all planned ones."""
     message = next(iter(await MESSAGES.find(state.store, wamid=body.message_id, is_inbound=0)), None)
     accepted = "a wamid from GET /control/deliveries, and the name of a status"
@@ -74,15 +73,13 @@ async def emit_status(state: SimulatorServices, body: StatusBody) -> dict[str, s
 
 
 @operation("POST", "/control/accounts/{waba_id}/webhooks", queued=bool)
-async def emit_account_update(
-    state: SimulatorServices, body: WebhookUpdateBody, account: PathAccount
-) -> dict[str, bool]:
+async def emit_account_update(state: SimulatorState, body: WebhookUpdateBody, account: PathAccount) -> dict[str, bool]:
     """Send an update about an account through its webhooks: signed, and retried."""
     await state.transact(lambda transaction: transaction.notify(account.waba_id, body.field, body.value))
     return {"queued": state.outbox.has_subscribers(account.waba_id, body.field)}
 
 
-def _recipient(state: SimulatorServices, phone: str, body: StatusBody) -> tuple[dict[str, str], SimulatedPhone | None]:
+def _recipient(state: SimulatorState, phone: str, body: StatusBody) -> tuple[dict[str, str], SimulatedPhone | None]:
     """Return the recipient members of the status, and the phone in its contacts."""
     known = state.phones.fill_user_id(state.phones.by_digits.get(phone) or SimulatedPhone(phone, ""))
     if body.recipient_user_id is not None:

@@ -25,10 +25,9 @@ from waypost.simulator.messages.interactive import ANY_HEADER, INTERACTIVE_TYPES
 from waypost.simulator.messages.interactive_fields import Buttons, InteractiveObject, link_button, reply_button
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import RenderedMessage
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.records import DIRECT_SEND
-from waypost.simulator.state.simulator_state import Transaction
-from waypost.simulator.templates.model import TEMPLATES, account_templates, save_template
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.templates.model import TEMPLATES, account_templates, find_template, save_template
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, template_members
 from waypost.simulator.templates.text_variables import component_texts, contains_any
 
@@ -71,7 +70,7 @@ class DirectSend:
     template_name: str = ""  # of the generated template, chosen by the business; empty: by its content
 
 
-def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
+def read_direct_send(state: SimulatorState, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
     """Return the category, lifetime and template name of a request.
 
     Raises:
@@ -93,7 +92,7 @@ def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, 
         raise bad_parameter(
             f'Param category must be one of {{AUTHENTICATION, SERVICE, UTILITY}} - got "{str(category)[:100]}".'
         )
-    access = str(state.records.get(waba_id, DIRECT_SEND).get("access", "ENABLED"))
+    access = str(state.record(waba_id, DIRECT_SEND).get("access", "ENABLED"))
     if (denial := DIRECT_SEND_ACCESS.get(access)) is not None:
         error = message_error(*denial)
         if denial[0] == 139200:
@@ -216,7 +215,7 @@ _LANGUAGES: Final = {  # the first word of the Unicode name of a letter, and the
 
 
 async def attribute_to_template(
-    state: SimulatorServices, waba_id: str, direct: DirectSend, rendered: RenderedMessage
+    state: SimulatorState, waba_id: str, direct: DirectSend, rendered: RenderedMessage
 ) -> tuple[SimulatedTemplate | None, int | None]:
     """Return the template of a message, and the code with which it fails in a status; generate one if none matches.
 
@@ -233,7 +232,7 @@ async def attribute_to_template(
     else:
         kind = "text" if "interactive" not in rendered else "interactive"
         name = f"auto_generated_{kind}_{_content_uuid(waba_id, category, components)}"
-        known = state.templates_by_key.get((waba_id, name, language))
+        known = find_template(state, waba_id, name, language)
 
     def write(transaction: Transaction) -> SimulatedTemplate:
         if known is not None:

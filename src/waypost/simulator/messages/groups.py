@@ -8,17 +8,16 @@ from waypost.simulator.apis.errors import message_error
 from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, failure_errors, pricing_member
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_content
 from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 from waypost.simulator.storage.tables.updates import Update
 
 
 async def write_group_message(
-    state: SimulatorServices, number: Number, message: SimulatedMessage, category: str, fail_code: int | None
+    state: SimulatorState, number: Number, message: SimulatedMessage, category: str, fail_code: int | None
 ) -> None:
     """Store a message with the status of its group, and the planned statuses of the participants.
 
@@ -63,7 +62,7 @@ async def write_group_message(
 
 
 def _plan_delivery(
-    state: SimulatorServices,
+    state: SimulatorState,
     number: Number,
     message: SimulatedMessage,
     group_members: dict[str, str],

@@ -9,8 +9,7 @@ from msgspec.structs import asdict, replace
 
 from waypost.simulator.apis.link_fetches import OperatorMediaLink, find_links
 from waypost.simulator.messages.statuses import DeliveryDecision
-from waypost.simulator.services import SimulatorServices
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage, find_by_wamids
@@ -22,6 +21,7 @@ from waypost.simulator.storage.tables.phone_plans import (
     resume_message_actions,
 )
 from waypost.simulator.storage.tables.updates import Update
+from waypost.simulator.templates.model import TEMPLATES
 from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
 
 DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
@@ -46,11 +46,11 @@ class HeldMessage(msgspec.Struct, frozen=True):
     dropped_code: int = DROPPED_CODE
 
 
-_HELD: Final = StoredKind(HELD_KIND, HeldMessage)
+_HELD: Final = StoredKind(HELD_KIND, HeldMessage, in_memory=False)
 """Held messages by id: of a template, or of `_MEDIA_OWNER`."""
 
 
-async def resume_held(state: SimulatorServices) -> None:
+async def resume_held(state: SimulatorState) -> None:
     """Go on with the messages that were held when the simulator stopped: fetch their links, know their templates."""
     owners = await state.store.column("SELECT DISTINCT owner FROM state WHERE kind=:kind", kind=HELD_KIND)
     state.held_template_ids.update({*owners} - {_MEDIA_OWNER})
@@ -60,7 +60,7 @@ async def resume_held(state: SimulatorServices) -> None:
 
 
 def hold(
-    state: SimulatorServices,
+    state: SimulatorState,
     template: SimulatedTemplate | None,
     message: SimulatedMessage,
     waba_id: str,
@@ -97,16 +97,14 @@ def hold(
     return _HELD.save_statement(held, message.wamid, template.template_id)
 
 
-def find_reachable_links(
-    state: SimulatorServices, rendered: dict[str, Any]
-) -> tuple[list[OperatorMediaLink], list[str]]:
+def find_reachable_links(state: SimulatorState, rendered: dict[str, Any]) -> tuple[list[OperatorMediaLink], list[str]]:
     """Return the links of a message that are to be fetched, and the URLs that may not be reached from here."""
     links = list(find_links(rendered)) if state.link_fetcher.is_on else []
     reachable = [link for link in links if state.link_fetcher.may_reach(link)]
     return reachable, [link.url for link in links if link not in reachable]
 
 
-def start_fetches(state: SimulatorServices, wamid: str, links: Sequence[OperatorMediaLink]) -> None:
+def start_fetches(state: SimulatorState, wamid: str, links: Sequence[OperatorMediaLink]) -> None:
     """Fetch a held message's links in a task of its own, then release or drop the message."""
 
     async def check() -> None:
@@ -129,9 +127,11 @@ def _decide_media(transaction: Transaction, wamid: str, problem: str | None) -> 
     _release_or_drop(transaction, held, _MEDIA_OWNER, is_released=problem is None)
 
 
-def find_decided_templates(state: SimulatorServices) -> list[tuple[str, bool]]:
+def find_decided_templates(state: SimulatorState) -> list[tuple[str, bool]]:
     """Return the templates whose pacing has ended: their ids, and whether their messages are released."""
-    templates = [(template_id, state.templates.get(template_id)) for template_id in sorted(state.held_template_ids)]
+    templates = [
+        (template_id, state.values(TEMPLATES).get(template_id)) for template_id in sorted(state.held_template_ids)
+    ]
     return [
         (template_id, template is not None and template.pace_verdict == "release")
         for template_id, template in templates
@@ -139,7 +139,7 @@ def find_decided_templates(state: SimulatorServices) -> list[tuple[str, bool]]:
     ]
 
 
-async def release_or_drop_all(state: SimulatorServices, template_id: str, *, is_released: bool) -> None:
+async def release_or_drop_all(state: SimulatorState, template_id: str, *, is_released: bool) -> None:
     """Release or drop a template's held messages, all in one transaction."""
     state.held_template_ids.discard(template_id)
 

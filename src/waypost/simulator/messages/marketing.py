@@ -7,27 +7,29 @@ from typing import Any, Final
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.errors import bad_parameter, message_error
-from waypost.simulator.services import MARKETING_CLICKS, SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.records import MARKETING
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import SimulatedMessage
 from waypost.simulator.templates.analytics import DAY_S, count_data_points, find_template_id
 from waypost.simulator.templates.template import SimulatedTemplate
 
 MARKETING_STATUSES: Final = ("INELIGIBLE", "ELIGIBLE", "ONBOARDED")  # Source: facts 1, "WABA node"
+MARKETING_CLICKS: Final = StoredKind("marketing_click", int)
+"""Times of clicks on links of marketing messages: of a template, by the click's id."""
 MARKETING_CATEGORY: Final = "marketing_lite"
 """The category of the price of a message that was sent through this API. Source: facts 7.3."""
 _POLICIES: Final = ("CLOUD_API_FALLBACK", "STRICT")  # Source: the operator's page "Send Marketing Messages"
 
 
-def find_marketing_status(state: SimulatorServices, waba_id: str) -> str:
+def find_marketing_status(state: SimulatorState, waba_id: str) -> str:
     """Return one of `MARKETING_STATUSES`; an account may accept the terms until the control API says otherwise."""
-    return str(state.records.get(waba_id, MARKETING).get("status", "ELIGIBLE"))
+    return str(state.record(waba_id, MARKETING).get("status", "ELIGIBLE"))
 
 
 def check_marketing_request(
-    state: SimulatorServices, waba_id: str, request: dict[str, Any], template: SimulatedTemplate | None
+    state: SimulatorState, waba_id: str, request: dict[str, Any], template: SimulatedTemplate | None
 ) -> bool:
     """Check a request, whose content has been checked.
 
@@ -60,7 +62,7 @@ MARKETING_MARK: Final = "marketing_messages"
 _CLICKS_FOR_MS: Final = 7 * DAY_MS  # Source: the operator's page "Tracking click events"
 
 
-async def click_link(state: SimulatorServices, number: Number, message: SimulatedMessage) -> str | None:
+async def click_link(state: SimulatorState, number: Number, message: SimulatedMessage) -> str | None:
     """Click a link of a marketing message; return the click's id, or None for a message of more than 7 days ago.
 
     Source: the operator's page "Tracking click events".
@@ -103,9 +105,7 @@ class SimulatedAd:
     template: SimulatedTemplate
 
 
-async def read_insights(
-    state: SimulatorServices, template: SimulatedTemplate, query: Mapping[str, str]
-) -> dict[str, Any]:
+async def read_insights(state: SimulatorState, template: SimulatedTemplate, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the statistics of a template's marketing messages in a period, each as text; nothing costs here.
 
     Raises:

@@ -8,15 +8,16 @@ from waypost.simulator.apis.errors import bad_parameter, message_error
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import known_references
 from waypost.simulator.messages.direct_send import DirectSend, read_direct_send, render_direct
-from waypost.simulator.messages.limits import check_limits, check_sender
+from waypost.simulator.messages.limits import check_limits, check_send_rates, check_sender
 from waypost.simulator.messages.marketing import MARKETING_CATEGORY, MARKETING_MARK, check_marketing_request
 from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends import RenderedMessage, render_template
 from waypost.simulator.numbers.blocks import is_blocked
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.phones.phones import recipient_digits
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.templates.model import find_template
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, lifetime_ms
 
 GROUP_PREFIX: Final = "group:"
@@ -60,7 +61,7 @@ class CheckedMessage:
 
 
 def check_content(
-    state: SimulatorServices, number: Number, request: dict[str, Any], *, to_marketing: bool = False
+    state: SimulatorState, number: Number, request: dict[str, Any], *, to_marketing: bool = False
 ) -> CheckedMessage:
     """Check the envelope, the number's restrictions, and the content.
 
@@ -98,7 +99,7 @@ def check_content(
     return CheckedMessage(phone, kind, template, rendered, direct, callback_data, is_marketing)
 
 
-def check_recipient(state: SimulatorServices, number: Number, checked: CheckedMessage) -> bool:
+def check_recipient(state: SimulatorState, number: Number, checked: CheckedMessage) -> bool:
     """Check the recipient: the number itself, a block, the window, the limits; count the message toward the limits.
 
     Returns:
@@ -119,12 +120,12 @@ def check_recipient(state: SimulatorServices, number: Number, checked: CheckedMe
         raise message_error(131047, FAILURE_TEXTS[131047])
     check_limits(state, number, phone, checked.template, checked.rendered, is_free=is_open)
     if state.settings.value.limits:
-        state.throughput_limits.consume(number.phone_number_id, phone, number.throughput)
+        check_send_rates(state, number, phone)
     return is_open
 
 
 def _template_message(
-    state: SimulatorServices, number: Number, request: dict[str, Any]
+    state: SimulatorState, number: Number, request: dict[str, Any]
 ) -> tuple[SimulatedTemplate, RenderedMessage]:
     content = object_or_none(request.get("template"))
     if content is None:
@@ -138,7 +139,7 @@ def _template_message(
         raise is_missing("template['language']['code']")
     if str(written_language.get("policy", "deterministic")).lower() != "deterministic":  # Source: facts 4.2
         raise bad_parameter("Param template['language']['policy'] must be one of {DETERMINISTIC}.")
-    template = state.templates_by_key.get((number.waba_id, name, language))
+    template = find_template(state, number.waba_id, name, language)
     if template is not None and template.status in _NOT_SENDABLE:
         raise message_error(_NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}")
     if template is not None and template.source == AUTO_GENERATED:
@@ -155,7 +156,7 @@ def _template_message(
     )
 
 
-def _recipient(state: SimulatorServices, request: dict[str, Any]) -> str:
+def _recipient(state: SimulatorState, request: dict[str, Any]) -> str:
     """Return the recipient under which a message is stored: the phone's digits, or a group. Source: facts 4.1, 7.5."""
     user_id, to = request.get("recipient"), request.get("to")
     if request.get("recipient_type") == "group":

@@ -20,9 +20,8 @@ from waypost.simulator.messages.held_messages import (
 from waypost.simulator.messages.limits import count_message, find_fail_code
 from waypost.simulator.messages.message_checks import GROUP_PREFIX, CheckedMessage, check_content, check_recipient
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, decide_delivery, plan_updates
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
 from waypost.simulator.storage.tables.phone_plans import (
@@ -37,7 +36,7 @@ _REACTION_FAIL_CODE: Final = 131009
 
 
 async def accept_message(
-    state: SimulatorServices,
+    state: SimulatorState,
     number: Number,
     request: dict[str, Any],
     raw: bytes,
@@ -104,7 +103,7 @@ async def accept_message(
 
 
 async def _write_message(
-    state: SimulatorServices,
+    state: SimulatorState,
     number: Number,
     message: SimulatedMessage,
     checked: CheckedMessage,
@@ -184,7 +183,7 @@ async def _write_message(
 
 
 async def _find_in_chat(
-    state: SimulatorServices, number: Number, checked: CheckedMessage, wamid: str
+    state: SimulatorState, number: Number, checked: CheckedMessage, wamid: str
 ) -> SimulatedMessage | None:
     """Return a message of the recipient's chat with this number; None if there is none, or it is too old."""
     since_ms = state.clock.now_ms() - CHAT_MEMORY_MS
@@ -192,7 +191,7 @@ async def _find_in_chat(
     return next((message for message in found if message.at_ms >= since_ms), None)
 
 
-def _build_contact(state: SimulatorServices, number: Number, request: dict[str, Any], phone: str) -> dict[str, Any]:
+def _build_contact(state: SimulatorState, number: Number, request: dict[str, Any], phone: str) -> dict[str, Any]:
     """Return the recipient as a contact for the response. Source: facts 4.3, 7.5."""
     handset = state.phones.find_or_create(phone)
     if request.get("to"):

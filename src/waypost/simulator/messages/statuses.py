@@ -6,13 +6,13 @@ from typing import Any, Final, NamedTuple
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.errors import webhook_error
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import failed_status_phone, status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.phones.phones import is_phone_number
 from waypost.simulator.state.phones.script_steps import RenderedMessage
 from waypost.simulator.state.phones.scripts import ScriptPlan
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.storage.tables.updates import Update
 
@@ -74,7 +74,7 @@ PHONE_CONDITIONS: Final = tuple(condition for condition, _, _ in _FAILURES if co
 
 
 def plan_updates(
-    state: SimulatorServices,
+    state: SimulatorState,
     waba_id: str,
     message: SimulatedMessage,
     phone: SimulatedPhone,
@@ -154,7 +154,7 @@ class DeliveryDecision:
 
 
 def decide_delivery(
-    state: SimulatorServices,
+    state: SimulatorState,
     number: Number,
     phone: SimulatedPhone,
     rendered: RenderedMessage,

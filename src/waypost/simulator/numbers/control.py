@@ -13,10 +13,9 @@ from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.handsets.control import PathPhone
 from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
 from waypost.simulator.numbers.names import decide_display_name
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NAMES, NUMBER_STATUS, REGISTRATION, SENDING_RESTRICTION
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 
@@ -58,7 +57,7 @@ class FlowStatusBody(ControlBody, frozen=True):
 
 @operation("PUT", "/control/numbers/{phone_number_id}")
 async def put_number(
-    state: SimulatorServices,
+    state: SimulatorState,
     phone_number_id: str,
     *,
     waba_id: Id,
@@ -79,7 +78,7 @@ async def put_number(
     return number_view(state, number)
 
 
-def number_view(state: SimulatorServices, number: Number) -> dict[str, Any]:
+def number_view(state: SimulatorState, number: Number) -> dict[str, Any]:
     """Return a number with its sending restriction and callback URI."""
     app_id = state.accounts.by_id[number.waba_id].app_id
     return {
@@ -90,30 +89,30 @@ def number_view(state: SimulatorServices, number: Number) -> dict[str, Any]:
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/status")
-async def put_number_status(state: SimulatorServices, body: NumberStatusBody, number: PathNumber) -> dict[str, Any]:
+async def put_number_status(state: SimulatorState, body: NumberStatusBody, number: PathNumber) -> dict[str, Any]:
     """Set a number's quality, messaging limit and statuses, without a webhook."""
-    record = {**state.records.get(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
-    await state.records.save(number.phone_number_id, NUMBER_STATUS, record)
+    record = {**state.record(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
+    await state.save_record(number.phone_number_id, NUMBER_STATUS, record)
     return {"phone_number_id": number.phone_number_id, **record}
 
 
 @operation("GET", "/control/numbers/{phone_number_id}/names")
-async def show_names(state: SimulatorServices, number: PathNumber) -> dict[str, Any]:
+async def show_names(state: SimulatorState, number: PathNumber) -> dict[str, Any]:
     """Return a number's display name, and what was requested for it."""
     return {
         "phone_number_id": number.phone_number_id,
         "name": number.name,
-        **state.records.get(number.phone_number_id, NAMES),
+        **state.record(number.phone_number_id, NAMES),
     }
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/names")
-async def decide_names(state: SimulatorServices, body: NamesBody, number: PathNumber) -> dict[str, Any]:
+async def decide_names(state: SimulatorState, body: NamesBody, number: PathNumber) -> dict[str, Any]:
     """Decide the requested display name, with a webhook, and set the status of official account and username.
 
     Source: the operator's pages "Display names", "Official business accounts".
     """
-    record = state.records.get(number.phone_number_id, NAMES)
+    record = state.record(number.phone_number_id, NAMES)
     for member, needed in (("display_name", "requested_name"), ("username", "username")):
         if getattr(body, member) is not UNSET and needed not in record:
             raise ControlApiError(
@@ -144,7 +143,7 @@ async def decide_names(state: SimulatorServices, body: NamesBody, number: PathNu
 
 @operation("PUT", "/control/numbers/{phone_number_id}/sending-restriction")
 async def put_sending_restriction(
-    state: SimulatorServices,
+    state: SimulatorState,
     number: PathNumber,
     *,
     name: Annotated[str | None, accepts(f"null or one of {', '.join(SENDING_RESTRICTIONS)}")],
@@ -155,27 +154,25 @@ async def put_sending_restriction(
         raise ControlApiError("name", "is not a sending restriction", f"null, {', '.join(SENDING_RESTRICTIONS)}")
     until_ms = None if for_ms is None else state.clock.now_ms() + for_ms
     record = {} if name is None else {"name": name, "until_ms": until_ms}
-    await state.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
+    await state.save_record(number.phone_number_id, SENDING_RESTRICTION, record)
     return {"phone_number_id": number.phone_number_id, "name": name, "until_ms": until_ms}
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/recipients", phone_number_id=str, phones=list[str] | None)
 async def put_recipients(
-    state: SimulatorServices,
+    state: SimulatorState,
     number: PathNumber,
     *,
     phones: Annotated[list[Digits], Meta(max_length=MAX_ALLOWED_PHONES)] | None,
 ) -> dict[str, Any]:
     """Make a number a test number that may message only these phones, or an ordinary one."""
     phones = None if phones is None else [phone.lstrip("+") for phone in phones]
-    await state.records.save(number.phone_number_id, ALLOWED, {"phones": phones})
+    await state.save_record(number.phone_number_id, ALLOWED, {"phones": phones})
     return {"phone_number_id": number.phone_number_id, "phones": phones}
 
 
 @operation("POST", "/control/numbers/{phone_number_id}/upgrade")
-async def upgrade_number(
-    state: SimulatorServices, number: PathNumber, *, throughput: Throughput = 1000
-) -> dict[str, Any]:
+async def upgrade_number(state: SimulatorState, number: PathNumber, *, throughput: Throughput = 1000) -> dict[str, Any]:
     """Set a number's throughput: a minute of maintenance, then a webhook.
 
     Source: facts 8, "Throughput per business number".
@@ -198,16 +195,16 @@ async def upgrade_number(
 
 
 @operation("GET", "/control/numbers/{phone_number_id}/registration")
-async def show_registration(state: SimulatorServices, number: PathNumber) -> dict[str, Any]:
+async def show_registration(state: SimulatorState, number: PathNumber) -> dict[str, Any]:
     """Return a number's PIN, and the verification code that was sent to it."""
-    record = state.records.get(number.phone_number_id, REGISTRATION)
+    record = state.record(number.phone_number_id, REGISTRATION)
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
 
 
 @operation("PUT", "/control/phones/{phone}/identity", phone=str, hash=str | None)
-async def put_identity(state: SimulatorServices, body: IdentityBody, phone: PathPhone) -> dict[str, Any]:
+async def put_identity(state: SimulatorState, body: IdentityBody, phone: PathPhone) -> dict[str, Any]:
     """Set the identity key hash of a phone's owner; a send with another one is rejected."""
-    await state.records.save(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
+    await state.save_record(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
     return {"phone": phone, "hash": body.hash}
 
 
@@ -218,7 +215,7 @@ async def show_flow(flow: PathFlow) -> dict[str, Any]:
 
 
 @operation("PUT", "/control/flows/{flow_id}/status", flow_id=str, status=str)
-async def put_flow_status(state: SimulatorServices, body: FlowStatusBody, flow: PathFlow) -> dict[str, Any]:
+async def put_flow_status(state: SimulatorState, body: FlowStatusBody, flow: PathFlow) -> dict[str, Any]:
     """Set a flow's status from any status, with a webhook."""
     value = {
         "event": "FLOW_STATUS_CHANGE",

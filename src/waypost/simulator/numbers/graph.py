@@ -11,13 +11,14 @@ from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.numbers.blocks import BLOCKS, block_phones, unblock_phones
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import read_pin
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page
 from waypost.simulator.state.phones.phones import phone_digits
 from waypost.simulator.state.records import NAMES, REGISTRATION
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING
+from waypost.simulator.webhooks.webhooks import retry_now
 
 operation = GraphOperations()
 
@@ -25,35 +26,35 @@ _MAX_BLOCKED_USERS: Final = 1000  # Source: the operator's page "Block users"
 
 
 @operation("blocks.create", "POST", Number, "block_users", permission=MESSAGING)
-async def block_users(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def block_users(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Block phones. Source: the operator's page "Block users"."""
-    users = _requested_users(services, call)
+    users = _requested_users(state, call)
     phones = dict.fromkeys(phone for phone in users.values() if phone is not None)
-    failed = await block_phones(services, number.phone_number_id, phones)
-    return _block_response(services, users, failed, "added_users")
+    failed = await block_phones(state, number.phone_number_id, phones)
+    return _block_response(state, users, failed, "added_users")
 
 
 @operation("blocks.delete", "DELETE", Number, "block_users", permission=MESSAGING)
-async def unblock_users(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def unblock_users(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Unblock phones."""
-    users = _requested_users(services, call)
-    await unblock_phones(services, number.phone_number_id, [phone for phone in users.values() if phone is not None])
-    return _block_response(services, users, {}, "removed_users")
+    users = _requested_users(state, call)
+    await unblock_phones(state, number.phone_number_id, [phone for phone in users.values() if phone is not None])
+    return _block_response(state, users, {}, "removed_users")
 
 
 @operation("blocks.list", "GET", Number, "block_users", permission=MESSAGING)
-async def list_blocked(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def list_blocked(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's block list."""
     return page(
         call,
-        list(services.values(BLOCKS, number.phone_number_id)),
+        list(state.values(BLOCKS, number.phone_number_id)),
         lambda phone: phone,
         # No documented response has `input`; a client from the time of user ids reads it.
-        lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": _whatsapp_id(services, phone)},
+        lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": _whatsapp_id(state, phone)},
     )
 
 
-def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str | None]:
+def _requested_users(state: SimulatorState, call: Call) -> dict[str, str | None]:
     """Return the numbers or user ids of the request, each with the digits of its phone; None if unknown."""
     read_parameters(ProductParameters, call.fields)
     items = list_or_none(call.fields.get("block_users"))
@@ -65,28 +66,28 @@ def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str |
         user, user_id = text_or_none(members.get("user")), text_or_none(members.get("user_id"))
         if user:
             digits = phone_digits(user)
-            users[user] = digits and services.phones.find_number(digits)
+            users[user] = digits and state.phones.find_number(digits)
         elif user_id:
-            phone = services.phones.find_by_user_id(user_id)
+            phone = state.phones.find_by_user_id(user_id)
             users[user_id] = phone.phone if phone is not None else None
         else:
             raise bad_parameter("Param block_users must be an array of {user} or {user_id}.")
     return users
 
 
-def _whatsapp_id(services: SimulatorServices, phone: str) -> str:
-    return services.phones.find_or_default(phone).whatsapp_id
+def _whatsapp_id(state: SimulatorState, phone: str) -> str:
+    return state.phones.find_or_default(phone).whatsapp_id
 
 
 def _block_response(
-    services: SimulatorServices, users: dict[str, str | None], failed: dict[str, tuple[int, str]], success_member: str
+    state: SimulatorState, users: dict[str, str | None], failed: dict[str, tuple[int, str]], success_member: str
 ) -> dict[str, Any]:
     results: dict[str, list[dict[str, Any]]] = {success_member: []}
     for user, phone in users.items():
         reason = (100, "This is no phone number.") if phone is None else failed.get(phone)
         # Source: facts 7.5: the user id if the request had it
         is_user_id = user[:1].isalpha()
-        identifier = {"user_id": user} if is_user_id else {"wa_id": phone and _whatsapp_id(services, phone)}
+        identifier = {"user_id": user} if is_user_id else {"wa_id": phone and _whatsapp_id(state, phone)}
         view: dict[str, Any] = {"input": user, **identifier}
         if reason is None:
             results[success_member].append(view)
@@ -101,13 +102,13 @@ def _block_response(
             "type": "OAuthException",
             "code": 139100,
             "error_data": {"details": "Failed to block some users, see failed_users for details"},
-            "fbtrace_id": trace_id(services.ids),
+            "fbtrace_id": trace_id(state.ids),
         }
     return response
 
 
 @operation("numbers.change", "POST", Number)
-async def change_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def change_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Set the number's PIN, a callback URI of its own, or request a display name; an empty URI removes it.
 
     Source: facts 7.1, "override"; the operator's page "Display names".
@@ -119,17 +120,15 @@ async def change_number(services: SimulatorServices, call: Call, number: Number)
     requested = {"requested_name": name, "requested_status": "PENDING_REVIEW"}
     if name is not None:
         check_display_name("new_display_name", name)
-        await services.transact(lambda transaction: transaction.change_record(number_id, NAMES, **requested))
+        await state.transact(lambda transaction: transaction.change_record(number_id, NAMES, **requested))
     if webhook is not None:
         configuration = object_or_none(webhook)
         if configuration is None:
             raise bad_parameter("Param webhook_configuration must be an object.")
-        uri = await read_override(services, call.app_id, number.waba_id, configuration)
-        await set_number_webhook(services, call.app_id, number, uri)
-        await services.webhooks.retry_now(number.waba_id)
+        uri = await read_override(state, call.app_id, number.waba_id, configuration)
+        await set_number_webhook(state, call.app_id, number, uri)
+        await retry_now(state, number.waba_id)
     if "pin" in fields:
         pin = read_pin("pin", fields["pin"])
-        await services.transact(
-            lambda transaction: transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0)
-        )
+        await state.transact(lambda transaction: transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0))
     return GRAPH_SUCCESS

@@ -94,7 +94,7 @@ def request_official_account(transaction: Transaction, call: Call, number: Numbe
 
 def show_username(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the number's username and its status; nothing if it has none."""
-    record = state.records.get(number.phone_number_id, NAMES)
+    record = state.record(number.phone_number_id, NAMES)
     return {"username": record["username"], "status": record["username_status"]} if "username" in record else {}
 
 
@@ -134,7 +134,7 @@ def suggest_usernames(state: SimulatorState, _call: Call, number: Number) -> dic
     """Return usernames made of the number's name that nobody has."""
     words = re.findall(r"[a-z0-9]+", number.name.lower())
     joined = ("".join(words), "_".join(words), ".".join(words), "_".join([*words, "official"]))
-    used = _usernames(state, state.records.get)
+    used = _usernames(state, state.record)
     free = [name for name in dict.fromkeys(joined) if _is_username(name) and name not in used]
     return {"data": [{"username_suggestions": free}]}
 

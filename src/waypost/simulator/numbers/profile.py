@@ -134,7 +134,7 @@ class AutomationParameters(Struct, frozen=True):
 @operation("profile.read", "GET", Number, "whatsapp_business_profile", permission=MESSAGING)
 async def show_profile(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's business profile. Source: the operator's page "Business profiles"."""
-    profile = state.records.get(number.phone_number_id, PROFILE)
+    profile = state.record(number.phone_number_id, PROFILE)
     view: dict[str, Any] = {name: profile[name] for name in _PROFILE_FIELDS if name in profile}
     if "picture" in profile:
         key = state.accounts.by_id[number.waba_id].token
@@ -156,7 +156,7 @@ async def show_profile(state: SimulatorState, call: Call, number: Number) -> dic
 async def change_profile(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's business profile; absent members stay, and an empty handle removes the picture."""
     changes = given_parameters(ProfileParameters, call.fields)
-    profile = state.records.get(number.phone_number_id, PROFILE)
+    profile = state.record(number.phone_number_id, PROFILE)
     old_picture = profile.get("picture", {}).get("name")
     handle = call.fields.get("profile_picture_handle")
     if handle == "":
@@ -170,7 +170,7 @@ async def change_profile(state: SimulatorState, call: Call, number: Number) -> d
         await state.files.write(name, await state.files.read(upload.content_name))
         changes["picture"] = {"name": name, "mime_type": upload.file_type, "size_bytes": upload.file_length}
     changed = {**profile, **changes}
-    await state.records.save(number.phone_number_id, PROFILE, changed)
+    await state.save_record(number.phone_number_id, PROFILE, changed)
     if old_picture not in (None, changed.get("picture", {}).get("name")):
         await state.files.remove(old_picture)
     return GRAPH_SUCCESS
@@ -181,7 +181,7 @@ async def download_picture(state: SimulatorState, call: Call) -> Download:
     """Return the picture behind a link of `show_profile`."""
     number = state.accounts.numbers.get(call.edge)
     account = state.accounts.by_id.get(number.waba_id) if number is not None else None
-    picture = state.records.get(call.edge, PROFILE).get("picture")
+    picture = state.record(call.edge, PROFILE).get("picture")
     if (
         account is None
         or picture is None

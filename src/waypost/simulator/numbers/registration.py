@@ -15,7 +15,7 @@ from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION, SYNCS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
-from waypost.simulator.state.usage_counts import REGISTRATIONS
+from waypost.simulator.state.usage_counts import REGISTRATIONS, count_usage, times_counted
 
 operation = GraphOperations()
 
@@ -57,7 +57,6 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
             not verified; 133015, the number was deleted; 133016, ten registrations in three days.
     """
     pin, number_id = read_parameters(RegistrationParameters, call.fields).pin, number.phone_number_id
-    count = state.usage_counts.count(REGISTRATIONS, number_id, within_ms=_REGISTRATIONS_WINDOW_MS)
 
     def write(transaction: Transaction) -> GraphApiError | None:
         record, restriction = (transaction.record(number_id, kind) for kind in (REGISTRATION, SENDING_RESTRICTION))
@@ -65,7 +64,8 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
             raise message_error(133015, "The number was deleted recently; try again later.")
         if record.get("needs_code"):
             raise message_error(133006, "The number must be verified by its code first.")
-        if state.settings.value.limits and count >= _MAX_REGISTRATIONS:
+        registrations = times_counted(transaction, REGISTRATIONS, number_id, within_ms=_REGISTRATIONS_WINDOW_MS)
+        if state.settings.value.limits and registrations >= _MAX_REGISTRATIONS:
             raise message_error(133016, f"A number is registered at most {_MAX_REGISTRATIONS} times in 72 hours.")
         known, guesses = str(record.get("pin", "")), integer_or_none(record.get("guesses")) or 0
         if known and guesses >= _MAX_PIN_GUESSES:
@@ -73,7 +73,7 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
         if known and not hmac.compare_digest(known.encode(), pin.encode()):
             transaction.change_record(number_id, REGISTRATION, guesses=guesses + 1)
             return message_error(133005, "The PIN does not match.")
-        transaction.count(REGISTRATIONS, number_id, state.ids.new())
+        count_usage(transaction, REGISTRATIONS, number_id, state.ids.new())
         transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0)
         if restriction.get("name") == UNREGISTERED:
             transaction.save_record(number_id, SENDING_RESTRICTION, {})

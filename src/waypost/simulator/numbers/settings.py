@@ -45,7 +45,7 @@ class KeyParameters(Struct, frozen=True):
 
 def show_commerce(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the visibility of catalogue and cart. Source: the operator's page "Commerce settings"."""
-    shop = {**asdict(CommerceParameters()), **state.records.get(number.phone_number_id, COMMERCE)}
+    shop = {**asdict(CommerceParameters()), **state.record(number.phone_number_id, COMMERCE)}
     return {"data": [{**shop, "id": number.phone_number_id}]}
 
 
@@ -61,7 +61,7 @@ def change_commerce_settings(transaction: Transaction, call: Call, number: Numbe
 
 def show_key(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the business's public key for flows. Source: the operator's page "Business encryption"."""
-    key = state.records.get(number.phone_number_id, ENCRYPTION).get("business_public_key")
+    key = state.record(number.phone_number_id, ENCRYPTION).get("business_public_key")
     if key is None:
         return {"data": []}
     signed = {"business_public_key": key, "business_public_key_signature_status": "VALID"}
@@ -78,7 +78,7 @@ def change_key(transaction: Transaction, call: Call, number: Number) -> dict[str
 
 def show_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return the stored settings; of them, `calling` decides whether phones can call the number."""
-    settings = state.records.get(number.phone_number_id, SETTINGS)
+    settings = state.record(number.phone_number_id, SETTINGS)
     names = requested_fields(call)
     return {name: settings[name] for name in names or settings if name in settings}
 

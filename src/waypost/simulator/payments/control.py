@@ -6,7 +6,7 @@ from waypost.simulator.accounts.control import PathAccount
 from waypost.simulator.apis.control_operations import ControlOperations, find
 from waypost.simulator.apis.field_types import accepts
 from waypost.simulator.payments.model import ACTIVE, CONFIGURATION_STATUSES, CONFIGURATIONS, set_status
-from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.simulator_state import SimulatorState
 
 _STATUS = accepts(", ".join(CONFIGURATION_STATUSES), f"^({'|'.join(CONFIGURATION_STATUSES)})$")
 
@@ -14,14 +14,14 @@ operation = ControlOperations()
 
 
 @operation("GET", "/control/accounts/{waba_id}/payment-configurations")
-async def list_payment_configurations(state: SimulatorServices, account: PathAccount) -> dict[str, Any]:
+async def list_payment_configurations(state: SimulatorState, account: PathAccount) -> dict[str, Any]:
     """Return an account's payment configurations, oldest first."""
     return {"payment_configurations": [item.view() for item in state.values(CONFIGURATIONS, account.waba_id).values()]}
 
 
 @operation("PUT", "/control/accounts/{waba_id}/payment-configurations/{name}")
 async def set_configuration_status(
-    state: SimulatorServices, account: PathAccount, name: str, *, status: Annotated[str, _STATUS] = ACTIVE
+    state: SimulatorState, account: PathAccount, name: str, *, status: Annotated[str, _STATUS] = ACTIVE
 ) -> dict[str, Any]:
     """Set the status of a payment configuration, as its merchant and the gateway do; sends a webhook."""
     known = state.values(CONFIGURATIONS, account.waba_id)

@@ -11,8 +11,8 @@ from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.apis.errors import TITLES, GraphApiError
 from waypost.simulator.apis.requests import Call, Download, Receive, Scope, Send
 from waypost.simulator.faults.model import ArmedFault, FaultSubject, armed_faults, select_fault
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.templates.template import SimulatedTemplate
 
 CONNECTION_EXTENSION: Final = "waypost.connection"
@@ -125,7 +125,7 @@ class InjectedError(GraphApiError):
 
 
 async def carry_out(
-    services: SimulatorServices, call: Call, name: str, waba_id: str, target: object, work: CallWork
+    state: SimulatorState, call: Call, name: str, waba_id: str, target: object, work: CallWork
 ) -> dict[str, Any] | Download | FaultedResponse:
     """Carry out a call, unless an armed fault prevents it, and return its result.
 
@@ -138,11 +138,11 @@ async def carry_out(
     Raises:
         GraphApiError: the call's own error, or one caused by a fault.
     """
-    if not armed_faults(services, "call"):
+    if not armed_faults(state, "call"):
         return await work(call)
-    account = services.accounts.by_id.get(waba_id)
-    number = services.accounts.numbers.get(getattr(target, "phone_number_id", ""))
-    phone = services.phones.find_number(phone_digits(call.fields.get("to")) or "")
+    account = state.accounts.by_id.get(waba_id)
+    number = state.accounts.numbers.get(getattr(target, "phone_number_id", ""))
+    phone = state.phones.find_number(phone_digits(call.fields.get("to")) or "")
     content = object_of(call.fields.get("template")) or call.fields
     subject = FaultSubject(
         name=name,
@@ -153,7 +153,7 @@ async def carry_out(
         template=target.name if isinstance(target, SimulatedTemplate) else text_or_none(content.get("name")) or "",
         subject=phone or call.object_id,
     )
-    fault = await services.transact(lambda transaction: select_fault(services, transaction, "call", [subject]))
+    fault = await state.transact(lambda transaction: select_fault(state, transaction, "call", [subject]))
     if fault is None:
         return await work(call)
     match fault.fault_kind.name:

@@ -32,9 +32,9 @@ from waypost.simulator.media import control as media
 from waypost.simulator.messages import control as updates
 from waypost.simulator.numbers import control as numbers
 from waypost.simulator.payments import control as payments
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.serving import control_state as state_view
 from waypost.simulator.serving import declarations
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.templates import control as templates
 
 _MEDIA_PATH: Final = "/control/media"
@@ -66,7 +66,7 @@ CALLS: Final[tuple[ControlCall, ...]] = (
 class ControlApi:
     """The ASGI application under `/control`."""
 
-    def __init__(self, state: SimulatorServices) -> None:
+    def __init__(self, state: SimulatorState) -> None:
         self._services = state
         self._router = Router([self._route(call) for call in CALLS])
 

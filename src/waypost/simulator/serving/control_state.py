@@ -9,24 +9,25 @@ from waypost.simulator.accounts.control import account_view
 from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members
 from waypost.simulator.apis.field_types import Position
 from waypost.simulator.faults.control import list_faults
-from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.settings import SettingsChange
 from waypost.simulator.storage.store import STORE_FAILURES
 from waypost.simulator.storage.tables.messages import MESSAGES
 from waypost.simulator.storage.tables.updates import COUNT_WAITING_UPDATES, OUTBOX
+from waypost.simulator.templates.model import TEMPLATES
 
 operation = ControlOperations()
 
 
 @operation("GET", "/control/state")
-async def show_state(state: SimulatorServices) -> dict[str, Any]:
+async def show_state(state: SimulatorState) -> dict[str, Any]:
     """Return counts, settings, faults, and each account with the state of its webhook delivery."""
     waiting = await state.store.read(lambda reader: dict(reader.execute(COUNT_WAITING_UPDATES).fetchall()))
     counts = {
         "messages": await MESSAGES.count(state.store),
         "outbox": await OUTBOX.count(state.store),
         "phones": len(state.phones.by_digits),
-        "templates": len(state.templates),
+        "templates": len(state.values(TEMPLATES)),
         "accounts": len(state.accounts.by_id),
         "numbers": len(state.accounts.numbers),
     }
@@ -34,7 +35,7 @@ async def show_state(state: SimulatorServices) -> dict[str, Any]:
         "now_ms": state.clock.now_ms(),
         "counts": counts,
         "settings": state.settings.changeable(),
-        "webhook_posts": state.webhooks.posts,
+        "webhook_posts": state.webhooks.posts_begun,
         "errors": {str(code): count for code, count in sorted(state.error_counts.items())},
         **await list_faults(state),
         "accounts": [
@@ -44,7 +45,7 @@ async def show_state(state: SimulatorServices) -> dict[str, Any]:
 
 
 @operation("GET", "/control/readyz")
-async def show_readiness(state: SimulatorServices) -> Response:
+async def show_readiness(state: SimulatorState) -> Response:
     """Return 200 if the file is writable and every loop works; else 503 with the errors."""
     checks = {"store": "", "loops": state.failing_loop}
     try:
@@ -60,20 +61,20 @@ async def show_readiness(state: SimulatorServices) -> Response:
 
 
 @operation("PUT", "/control/settings")
-async def change_settings(state: SimulatorServices, body: Annotated[Struct, SettingsChange]) -> dict[str, Any]:
+async def change_settings(state: SimulatorState, body: Annotated[Struct, SettingsChange]) -> dict[str, Any]:
     """Change settings; the new values survive a restart."""
     await state.settings.change(present_members(body))
     return state.settings.changeable()
 
 
 @operation("GET", "/control/settings")
-async def show_settings(state: SimulatorServices) -> dict[str, Any]:
+async def show_settings(state: SimulatorState) -> dict[str, Any]:
     """Return the changeable settings and their values."""
     return state.settings.changeable()
 
 
 @operation("POST", "/control/reset", reset=bool)
-async def reset(state: SimulatorServices) -> dict[str, Any]:
+async def reset(state: SimulatorState) -> dict[str, Any]:
     """Reset the simulator; `waypost dev` restores service and simulator to the seed.
 
     A simulator that runs alone deletes everything except accounts, apps, numbers, subscriptions and
@@ -89,7 +90,7 @@ async def reset(state: SimulatorServices) -> dict[str, Any]:
 
 @operation("GET", "/control/deliveries")
 async def list_deliveries(
-    state: SimulatorServices,
+    state: SimulatorState,
     *,
     after: Position = 0,
     limit: Annotated[int, Meta(ge=0, le=20_000)] = 1000,

@@ -32,13 +32,14 @@ from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.media.model import find_media
 from waypost.simulator.media.uploads import find_upload
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.serving.call_faults import FaultedResponse, InjectedError, carry_out
 from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.state.accounts import Account, GraphApp, find_business
 from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation
-from waypost.simulator.state.tokens import check_permission
-from waypost.simulator.state.usage_counts import COUNTED_EDGES
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.tokens import check_permission, check_token, token_app
+from waypost.simulator.state.usage_counts import COUNTED_EDGES, count_management_call, usage_headers
+from waypost.simulator.templates.model import TEMPLATES
 
 _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")
@@ -47,8 +48,8 @@ _GRAPH_LOG = log("simulator")
 class GraphApi:
     """The ASGI application of the Graph API."""
 
-    def __init__(self, services: SimulatorServices) -> None:
-        self._services = services
+    def __init__(self, state: SimulatorState) -> None:
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; every error response is the operator's envelope."""
@@ -84,8 +85,8 @@ class GraphApi:
             status, response = self._server_error(1)
         headers = (
             (b"facebook-api-version", version.encode()),
-            (b"x-fb-request-id", trace_id(self._services.ids).encode()),
-            (b"x-fb-trace-id", trace_id(self._services.ids).encode()),
+            (b"x-fb-request-id", trace_id(self._state.ids).encode()),
+            (b"x-fb-trace-id", trace_id(self._state.ids).encode()),
             *extra_headers,
         )
         await send_json(send, status, response, headers)
@@ -94,12 +95,12 @@ class GraphApi:
         self, call: Call, headers: list[tuple[bytes, bytes]]
     ) -> GraphResponse | Download | FaultedResponse:
         """Return a call's response; adds response headers, for an error response too, to `headers`."""
-        services = self._services
+        state = self._state
         root = ROOT_ROUTES.get((call.method, call.object_id))
         if root is not None and root.is_open:
             return await self._run_root_call(call, root)
-        token = services.tokens.check(call.token)
-        call = replace(call, app_id=services.tokens.app_of(token))
+        token = check_token(state, call.token)
+        call = replace(call, app_id=token_app(state, token))
         if root is not None:
             return await self._run_root_call(call, root)
         thing, waba_ids = self._find_object(call.object_id)
@@ -110,45 +111,45 @@ class GraphApi:
         candidates = token.waba_ids if is_own_app else waba_ids
         waba_id = next((candidate for candidate in candidates if candidate in token.waba_ids), "")
         if waba_id:
-            headers += services.usage.headers(waba_id)
+            headers += usage_headers(state, waba_id)
         check_permission(token, row.permission)
         if isinstance(thing, Account) and call.edge in COUNTED_EDGES:
-            services.usage.count_call(thing)
+            count_management_call(state, thing)
         if call.body is not None and not row.is_streamed:
             call = await add_form_fields(call)
         name = MARK_READ if row.name == SEND and "status" in call.fields else row.name
-        return await carry_out(services, call, name, waba_id, thing, lambda call: row.function(services, call, thing))
+        return await carry_out(state, call, name, waba_id, thing, lambda call: row.function(state, call, thing))
 
     async def _run_root_call(self, call: Call, row: GraphOperation) -> GraphResponse | Download | FaultedResponse:
         """Carry out a call whose path names no object of an account; the URL of a file may name the file."""
-        media = find_media(self._services, call.query.get("mid", ""))
+        media = find_media(self._state, call.query.get("mid", ""))
         waba_id = self._find_object(media.media_id)[1][0] if media is not None else ""
-        work = partial(row.function, self._services)
-        return await carry_out(self._services, call, row.name, waba_id, media, work)
+        work = partial(row.function, self._state)
+        return await carry_out(self._state, call, row.name, waba_id, media, work)
 
     def _find_object(self, object_id: str) -> tuple[object, list[str]]:
         """Return the object of an id, and the accounts that own it; an app may have several."""
-        services, accounts = self._services, self._services.accounts
+        state, accounts = self._state, self._state.accounts
         owned = (
             accounts.numbers.get(object_id)
             or accounts.by_id.get(object_id)
-            or services.templates.get(object_id)
-            or services.values(FLOWS).get(object_id)
+            or state.values(TEMPLATES).get(object_id)
+            or state.values(FLOWS).get(object_id)
         )
         if object_id.startswith("signups/"):
-            owned = services.values(SIGNUPS).get(object_id.removeprefix("signups/"))
+            owned = state.values(SIGNUPS).get(object_id.removeprefix("signups/"))
         if owned is not None:
             return owned, [owned.waba_id]
-        of_number = find_media(services, object_id) or services.values(GROUPS).get(object_id)
+        of_number = find_media(state, object_id) or state.values(GROUPS).get(object_id)
         if of_number is not None:
             return of_number, [accounts.numbers[of_number.phone_number_id].waba_id]
         app = accounts.apps.get(object_id)
         if app is not None:
             return app, [account.waba_id for account in accounts.accounts_of_app(app.app_id)]
-        linked = services.templates.get(object_id.removeprefix(AD_PREFIX))
+        linked = state.values(TEMPLATES).get(object_id.removeprefix(AD_PREFIX))
         if linked is not None and linked.category == "MARKETING":
             return SimulatedAd(linked), [linked.waba_id]
-        upload = find_upload(services, object_id)
+        upload = find_upload(state, object_id)
         if upload is not None:
             return upload, [upload.user_id]
         business = find_business(accounts, object_id)
@@ -158,17 +159,17 @@ class GraphApi:
 
     def _error_response(self, error: GraphApiError, headers: list[tuple[bytes, bytes]]) -> tuple[int, GraphResponse]:
         """Return the status and body of an error; a setting defines the status of throttling. Source: facts 13."""
-        settings, status = self._services.settings.value, error.status
-        self._services.error_counts[error.error.get("code", 0)] += 1
+        settings, status = self._state.settings.value, error.status
+        self._state.error_counts[error.error.get("code", 0)] += 1
         retry_after_s = error.retry_after_s
         if not isinstance(error, InjectedError):
             status = settings.throttle_status if error.error.get("code") in _THROTTLING_CODES else status
             retry_after_s = (retry_after_s or 1) if status == 429 and settings.send_retry_after else None
         if retry_after_s is not None:
             headers.append((b"retry-after", str(retry_after_s).encode()))
-        return status, error.envelope(self._services.ids)
+        return status, error.envelope(self._state.ids)
 
     def _server_error(self, code: int) -> tuple[int, GraphResponse]:
         status, title = TITLES[code]
         error = {"message": title, "type": "OAuthException", "code": code, "is_transient": True}
-        return status, GraphApiError(status, error).envelope(self._services.ids)
+        return status, GraphApiError(status, error).envelope(self._state.ids)

@@ -16,10 +16,10 @@ from waypost.simulator.messages.sending import accept_message
 from waypost.simulator.numbers import graph as numbers
 from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, registration, settings
 from waypost.simulator.payments import graph as payments
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.serving import nodes
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING
 from waypost.simulator.templates import graph as templates
 
@@ -29,28 +29,28 @@ GraphResponse = dict[str, Any]
 
 
 @operation("messages.send", "POST", Number, "messages", permission=MESSAGING)
-async def send_message(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
+async def send_message(state: SimulatorState, call: Call, number: Number) -> GraphResponse:
     """Accept a message, or mark one as read. Source: facts 4."""
     if "status" in call.fields:
         if call.fields["status"] != "read":
             raise bad_parameter("Param status must be one of {read}.")
-        await services.delivery_signals.mark_read(
+        await state.delivery_signals.mark_read(
             number, call.fields.get("message_id"), call.fields.get("typing_indicator")
         )
         return GRAPH_SUCCESS
-    return await accept_message(services, number, call.fields, call.raw, fail_code=call.fail_code)
+    return await accept_message(state, number, call.fields, call.raw, fail_code=call.fail_code)
 
 
 @operation("messages.send", "POST", Number, "marketing_messages", permission=MESSAGING)
-async def send_marketing_message(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
+async def send_marketing_message(state: SimulatorState, call: Call, number: Number) -> GraphResponse:
     """Accept a marketing template. Source: the operator's page "Send Marketing Messages"."""
-    return await accept_message(services, number, call.fields, call.raw, fail_code=call.fail_code, to_marketing=True)
+    return await accept_message(state, number, call.fields, call.raw, fail_code=call.fail_code, to_marketing=True)
 
 
 @operation("insights.read", "GET", SimulatedAd, "insights")
-async def show_insights(services: SimulatorServices, call: Call, ad: SimulatedAd) -> GraphResponse:
+async def show_insights(state: SimulatorState, call: Call, ad: SimulatedAd) -> GraphResponse:
     """Return the statistics of a template's marketing messages. Source: the operator's page "Viewing metrics"."""
-    return {"data": [await read_insights(services, ad.template, call.query)]}
+    return {"data": [await read_insights(state, ad.template, call.query)]}
 
 
 _ROWS: Final = (

@@ -21,12 +21,12 @@ from waypost.simulator.numbers.qr_codes import list_qr_codes
 from waypost.simulator.numbers.settings import show_commerce, show_key, show_settings
 from waypost.simulator.payments.graph import list_configurations
 from waypost.simulator.payments.model import find_configuration
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, owner_id
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import Fields, app_data, node_fields, page
 from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
-from waypost.simulator.state.tokens import MANAGEMENT, MESSAGING
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.tokens import MANAGEMENT, MESSAGING, check_token, debug_view
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
 from waypost.simulator.templates.template import SimulatedTemplate
 
@@ -39,13 +39,13 @@ Node = TypeVar("Node")
 class NodeView(Generic[Node]):
     """An object with what its fields are made of; a number is shown as one app sees it."""
 
-    services: SimulatorServices
+    state: SimulatorState
     node: Node
     app_id: str = ""
 
     def record(self, kind: str) -> dict[str, Any]:
         """Return a record of a number."""
-        return self.services.records.get(self.node.phone_number_id, kind) if isinstance(self.node, Number) else {}
+        return self.state.record(self.node.phone_number_id, kind) if isinstance(self.node, Number) else {}
 
     def status(self, name: str, usual: str) -> str:
         """Return a status that the control API has set, or the default."""
@@ -74,7 +74,7 @@ def _country(number: Number) -> tuple[str, str] | tuple[None, None]:
     return str(code), phonenumbers.region_code_for_country_code(code)
 
 
-def subscribed_apps(services: SimulatorServices, account: Account) -> dict[str, Any]:
+def subscribed_apps(state: SimulatorState, account: Account) -> dict[str, Any]:
     """Return the apps subscribed to an account, with their overriding callback URIs. Source: facts 1."""
     return {
         "data": [
@@ -82,14 +82,14 @@ def subscribed_apps(services: SimulatorServices, account: Account) -> dict[str, 
                 "whatsapp_business_api_data": app_data(account, subscription.app_id),
                 **({"override_callback_uri": subscription.override_uri} if subscription.override_uri else {}),
             }
-            for subscription in services.accounts.subscriptions_of(account.waba_id)
+            for subscription in state.accounts.subscriptions_of(account.waba_id)
         ]
     }
 
 
 def _webhooks(view: NodeView[Number]) -> dict[str, str] | None:
     """Return the callback URIs of a number, by their source. Source: facts 7.1, "One callback per app"."""
-    accounts, number = view.services.accounts, view.node
+    accounts, number = view.state.accounts, view.node
     subscription, app = accounts.subscription(number.waba_id, view.app_id), accounts.apps.get(view.app_id)
     uris = {
         "phone_number": accounts.number_override(view.app_id, number.phone_number_id),
@@ -100,7 +100,7 @@ def _webhooks(view: NodeView[Number]) -> dict[str, str] | None:
 
 
 def _marketing_status(view: NodeView[Account]) -> str:
-    return find_marketing_status(view.services, view.node.waba_id)
+    return find_marketing_status(view.state, view.node.waba_id)
 
 
 def _health(kind: str, node_id: str, can_send: str = "AVAILABLE") -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _health(kind: str, node_id: str, can_send: str = "AVAILABLE") -> dict[str, A
 
 
 def _number_status(view: NodeView[Number]) -> str:
-    restriction = find_restriction(view.services, view.node.phone_number_id)
+    restriction = find_restriction(view.state, view.node.phone_number_id)
     return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
 
 
@@ -134,7 +134,7 @@ ACCOUNT_FIELDS: Final[Fields[NodeView[Account]]] = {  # Source: facts 1, "WABA n
     "status": lambda _: "ACTIVE",
     "ownership_type": lambda _: "CLIENT_OWNED",
     "health_status": lambda view: _health("WABA", view.node.waba_id),
-    "subscribed_apps": lambda view: subscribed_apps(view.services, view.node),
+    "subscribed_apps": lambda view: subscribed_apps(view.state, view.node),
     "is_enabled_for_insights": lambda _: True,
     "owner_business_info": lambda view: {"id": owner_id(view.node), "name": view.node.name},
     "on_behalf_of_business_info": lambda _: None,
@@ -228,17 +228,15 @@ TEMPLATE_DEFAULT: Final = (
 )  # fmt: skip
 
 
-def account_node(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+def account_node(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return a business account as the operator shows it. Source: facts 1, "WABA node"."""
-    view = NodeView(services, account)
+    view = NodeView(state, account)
     return node_fields(ACCOUNT_FIELDS, view, call.query.get("fields"), ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
 
 
-def number_node(
-    services: SimulatorServices, call: Call, number: Number, requested: str | None = None
-) -> dict[str, Any]:
+def number_node(state: SimulatorState, call: Call, number: Number, requested: str | None = None) -> dict[str, Any]:
     """Return a business phone number as the operator shows it to an app. Source: facts 1, "Phone node"."""
-    view, names = NodeView(services, number, call.app_id), requested or call.query.get("fields")
+    view, names = NodeView(state, number, call.app_id), requested or call.query.get("fields")
     return node_fields(NUMBER_FIELDS, view, names, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
 
 
@@ -267,25 +265,23 @@ def component_views(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return views
 
 
-def list_numbers(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+def list_numbers(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's numbers. Source: facts 1, "Phone list"."""
-    numbers = services.accounts.numbers_of(account.waba_id)
-    return page(
-        call, numbers, lambda number: number.phone_number_id, lambda number: number_node(services, call, number)
-    )
+    numbers = state.accounts.numbers_of(account.waba_id)
+    return page(call, numbers, lambda number: number.phone_number_id, lambda number: number_node(state, call, number))
 
 
-def list_accounts(services: SimulatorServices, call: Call, accounts: Iterable[Account]) -> dict[str, Any]:
+def list_accounts(state: SimulatorState, call: Call, accounts: Iterable[Account]) -> dict[str, Any]:
     """Return a business's accounts, as far as the token is for them. Source: the operator's page "Manage accounts"."""
     for name in ("filtering", "sort"):
         if name in call.query:
             raise bad_parameter(f"Param {name}: simulated accounts have no creation time to filter or sort by.")
-    token = services.tokens.check(call.token)
+    token = check_token(state, call.token)
     return page(
         call,
         [account for account in accounts if account.waba_id in token.waba_ids],
         lambda account: account.waba_id,
-        lambda account: account_node(services, call, account),
+        lambda account: account_node(state, call, account),
     )
 
 
@@ -299,15 +295,15 @@ def app_subscriptions(app: GraphApp) -> dict[str, Any]:
 
 
 @operation("debug_token.read", "GET", "debug_token")
-async def debug_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
+async def debug_token(state: SimulatorState, call: Call) -> dict[str, Any]:
     """Return the debug data of a token. Source: the operator's page "Debug-Token"."""
     token = call.query.get("input_token")
     if not token:
         raise is_missing("input_token")
-    return {"data": services.tokens.debug_view(token)}
+    return {"data": debug_view(state, token)}
 
 
-ReadOnly = tuple[str, type, str, str | None, Callable[[SimulatorServices, Call, Any], dict[str, Any]]]
+ReadOnly = tuple[str, type, str, str | None, Callable[[SimulatorState, Call, Any], dict[str, Any]]]
 # fmt: off
 READ_ONLY: Final[tuple[ReadOnly, ...]] = (  # the nodes and edges that only read memory
     #  name                         node               edge                                  permission  returns

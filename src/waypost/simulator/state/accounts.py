@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.storage.keyed_store import CachedKeyedValues, StoredKind, StoredValue
+from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Store
 from waypost.simulator.storage.tables.updates import MESSAGES_FIELD, SUBSCRIPTION_KIND, WEBHOOK_FIELDS, Outlet
 
@@ -85,32 +85,26 @@ class Destination:
     unwanted_fields: frozenset[str]
 
 
-APPS: Final = StoredKind("app", GraphApp)
-ACCOUNTS: Final = StoredKind("account", Account)
-NUMBERS: Final = StoredKind("number", Number)
-SUBSCRIPTIONS: Final = StoredKind(SUBSCRIPTION_KIND, GraphSubscription)
+APPS: Final = StoredKind("app", GraphApp, survives_reset=True)
+ACCOUNTS: Final = StoredKind("account", Account, survives_reset=True)
+NUMBERS: Final = StoredKind("number", Number, keys_of=lambda number: (number.phone_number,), survives_reset=True)
+SUBSCRIPTIONS: Final = StoredKind(SUBSCRIPTION_KIND, GraphSubscription, survives_reset=True)
 """Of an account, by app."""
 NUMBER_WEBHOOKS: Final = StoredKind("number_webhook", str)
 """The callback URIs of an app's numbers that have their own, by number."""
-
-
-def _hold(store: Store, kind: StoredKind[StoredValue]) -> CachedKeyedValues[StoredValue]:
-    """Hold the values of a kind in memory, which a reset does not clear."""
-    return CachedKeyedValues(store, kind.name, kind.value_type, survives_reset=True)
 
 
 class Accounts:
     """Every account, app, number and subscription."""
 
     def __init__(self, store: Store) -> None:
-        self._subscriptions = _hold(store, SUBSCRIPTIONS)
-        self._overrides = CachedKeyedValues(store, NUMBER_WEBHOOKS.name, str)
+        self._subscriptions = SUBSCRIPTIONS.cached_in(store)
+        self._overrides = NUMBER_WEBHOOKS.cached_in(store)
         self._account_ids_by_token: dict[str, tuple[str, ...]] = {}
-        self.apps = _hold(store, APPS).all
-        self.by_id = _hold(store, ACCOUNTS).all
-        numbers = _hold(store, NUMBERS)
-        self.numbers = numbers.all
-        self.numbers_by_digits = numbers.index(lambda number: (number.phone_number,))
+        self.apps = APPS.cached_in(store).all
+        self.by_id = ACCOUNTS.cached_in(store).all
+        self.numbers = NUMBERS.cached_in(store).all
+        self.numbers_by_digits = NUMBERS.cached_in(store).by_further_key
 
     def clear_tokens(self) -> None:
         """Clear what is known of the accounts' own tokens: an account has changed."""

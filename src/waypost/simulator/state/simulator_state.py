@@ -8,25 +8,40 @@ import asyncio
 import itertools
 import sqlite3
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections import Counter, defaultdict, deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
+from waypost.base.http.connection_pools import ConnectionPools
+from waypost.base.http.post_client import PostClient
 from waypost.base.ids import Ids
+from waypost.base.loops import Loop
+from waypost.base.time_travel import TimeTravel
+from waypost.simulator.apis.dev_partners import DevPartners
+from waypost.simulator.apis.dev_snapshots import SnapshotStore
 from waypost.simulator.apis.files import Files
+from waypost.simulator.apis.link_fetches import MediaLinkFetcher
 from waypost.simulator.state.accounts import Accounts
 from waypost.simulator.state.delivery_signals import DeliverySignals
 from waypost.simulator.state.outbox import Outbox
 from waypost.simulator.state.phones.fleets import Fleets
 from waypost.simulator.state.phones.phones import Phones
-from waypost.simulator.state.records import Records
-from waypost.simulator.state.tokens import Tokens
-from waypost.simulator.state.usage_counts import UsageCounts, usage_owner
-from waypost.simulator.storage.keyed_store import CachedKeyedValues, StoredKind
+from waypost.simulator.state.phones.scripts import Scripts
+from waypost.simulator.state.records import RECORDS
+from waypost.simulator.storage.keyed_store import KINDS_IN_MEMORY, CachedKeyedValues, StoredKind
 from waypost.simulator.storage.settings import SimulatorSettings, SimulatorSettingsStore
 from waypost.simulator.storage.store import Statement, Store, Values
 from waypost.simulator.storage.tables import SCHEMA
-from waypost.simulator.storage.tables.updates import FIELD_PREFIX, Update, add_update
+from waypost.simulator.storage.tables.updates import FIELD_PREFIX, Outlet, Update, add_update
+
+POST_TIMEOUT_S: Final = 20
+_IDLE_S: Final = 2
+"""An idle connection is closed sooner than any server closes it, so that none is used at the moment in which the
+other side closes it."""
+_CONNECTIONS_PER_ADDRESS: Final = 100
+_MAX_RESPONSE_BYTES: Final = 64 * 1024
 
 StoredValue = TypeVar("StoredValue")
 WorkResult = TypeVar("WorkResult")
@@ -86,31 +101,21 @@ class Transaction:
 
     def record(self, node_id: str, kind: str) -> dict[str, Any]:
         """Return the record of a number or account; empty if there is none."""
-        return self.find(self.state.records.values, kind, node_id) or {}
+        return self.find(RECORDS, kind, node_id) or {}
 
     def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Store the record of a number or account, also in memory."""
-        self.save(self.state.records.values, record, kind, node_id)
+        self.save(RECORDS, record, kind, node_id)
 
     def change_record(self, node_id: str, kind: str, **members: Any) -> None:
         """Change members of a record; the others stay."""
         self.save_record(node_id, kind, {**self.record(node_id, kind), **members})
 
-    def count(self, kind: str, subject: str, key: str) -> None:
-        """Count a new key of `UsageCounts` now."""
-        self.save(self.state.usage_counts.seen, self.state.clock.now_ms(), key, usage_owner(kind, subject))
-
-    def times_counted(self, kind: str, subject: str, *, within_ms: int) -> int:
-        """Return how many keys of `UsageCounts` were counted within a time of at most three days."""
-        since_ms = self.state.clock.now_ms() - within_ms
-        seen = self.values(self.state.usage_counts.seen, usage_owner(kind, subject))
-        return sum(at_ms > since_ms for at_ms in seen.values())
-
     def send(self, *updates: Update) -> None:
         """Send webhooks, each if its account has a receiver of its field."""
         outbox = self.state.outbox
-        for (waba_id, field), same in itertools.groupby(updates, lambda update: (update.waba_id, update.field)):
-            if outbox.has_subscribers(waba_id, field):
+        for (waba_id, webhook_field), same in itertools.groupby(updates, lambda update: (update.waba_id, update.field)):
+            if outbox.has_subscribers(waba_id, webhook_field):
                 for update in same:
                     self.add(add_update(update, next(outbox.ids)))
             self.effects[outbox.wake_events(waba_id).set] = None
@@ -127,44 +132,111 @@ class Transaction:
         self.follow(lambda: self.state.delivery_signals.wake(phone))
 
 
+@dataclass
+class WebhookDelivery:
+    """The running delivery of webhooks: its loops and POSTs; see `webhooks`."""
+
+    client: PostClient
+    loops: dict[Outlet, Loop] = field(default_factory=dict[Outlet, Loop])
+    posts_begun: int = 0
+    outlets_in_delivery: int = 0
+    posts_in_flight: Counter[str] = field(default_factory=Counter[str])
+    """How many POSTs are in flight, by URL."""
+
+
 class SimulatorState:
-    """The file with the values that it holds in memory; clock, ids and settings; accounts and phones.
+    """The file with the values that it holds in memory; clock, ids and settings; what is in memory only.
 
     Args:
-        kinds: every kind of values that is held in memory, except those of the members below.
+        travel: advances the clock; None if it cannot be advanced.
+        snapshots: None if the simulator runs alone, and so of `partners`.
     """
 
-    def __init__(self, settings: SimulatorSettings, clock: Clock, ids: Ids, kinds: Sequence[StoredKind[Any]]) -> None:
+    def __init__(
+        self,
+        settings: SimulatorSettings,
+        clock: Clock,
+        ids: Ids,
+        travel: TimeTravel | None = None,
+        snapshots: SnapshotStore | None = None,
+        partners: DevPartners | None = None,
+    ) -> None:
         self.clock = clock
         self.ids = ids
+        self.travel = travel
+        self.snapshots = snapshots
+        self.partners = partners
         self.store = store = Store(settings.path, SCHEMA)
+        for kind in KINDS_IN_MEMORY:
+            CachedKeyedValues(store, kind)
         self.settings = SimulatorSettingsStore(settings, store)
         folder = settings.path.with_name(settings.path.name + ".files")
         self.files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.accounts = Accounts(store)
-        self.records = Records(store)
-        self.usage_counts = UsageCounts(store, clock)
         self.outbox = Outbox(store, self.accounts)
         self.fleets = Fleets(store)
         self.phones = Phones(store, self.settings, self.fleets)
+        self.scripts = Scripts(store, self.fleets, self.phones)
         self.delivery_signals = DeliverySignals(store, clock)
-        self.tokens = Tokens(store, clock, self.accounts)
+        pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=POST_TIMEOUT_S)
+        self.link_fetcher = MediaLinkFetcher(settings.media_networks)
+        self.webhooks = WebhookDelivery(PostClient(pools, max_body_bytes=_MAX_RESPONSE_BYTES))
+        self.loops: list[Loop] = []
+        self.due_times: list[Callable[[], Awaitable[int | None]]] = []
+        """Functions that return when scheduled work is due; None if there is none."""
+        self.templates_changed = asyncio.Event()
         self.active_uploads: set[str] = set()
         """The ids of upload sessions that a request is uploading to."""
         self.faulted_accounts: set[str] = set()
         """The accounts that may have updates changed by faults."""
-        store.register_reset(self.faulted_accounts.clear)
-        self.templates_changed = asyncio.Event()
-        for kind in kinds:
-            CachedKeyedValues(store, kind.name, kind.value_type)
+        self.held_template_ids: set[str] = set()
+        """The templates that have held messages."""
+        self.management_calls: defaultdict[str, deque[int]] = defaultdict(deque)
+        """The times of the last hour's management calls, by account."""
+        self.sends: defaultdict[str, deque[int]] = defaultdict(deque)
+        """The times of the last second's accepted messages, by number."""
+        self.pairs_used_until_ms: dict[tuple[str, str], int] = {}
+        """Until when a pair of a number and a phone has used its rate."""
+        self.error_counts: Counter[int] = Counter()
+        """Number of Graph error responses by code, since the start."""
+        for values in (
+            self.faulted_accounts,
+            self.held_template_ids,
+            self.management_calls,
+            self.sends,
+            self.pairs_used_until_ms,
+        ):
+            store.register_reset(values.clear)
+
+    def start_loop(self, loop: Loop, next_due_ms: Callable[[], Awaitable[int | None]]) -> None:
+        """Start a loop whose work is due at these times."""
+        self.loops.append(loop)
+        self.due_times.append(next_due_ms)
+        loop.start()
+
+    @property
+    def failing_loop(self) -> str:
+        """The error of a failing loop, or the damage of the file; an empty text while all work."""
+        if self.store.damage:
+            return f"its file is damaged: {self.store.damage}"
+        loops = (*self.loops, *self.webhooks.loops.values())
+        return next((loop.failure_text for loop in loops if loop.failure_text), "")
 
     def cached(self, kind: StoredKind[StoredValue]) -> CachedKeyedValues[StoredValue]:
         """Return the values of a kind that are held in memory."""
-        return cast(CachedKeyedValues[StoredValue], self.store.cached[kind.name])
+        return kind.cached_in(self.store)
 
     def values(self, kind: StoredKind[StoredValue], owner: str = "") -> Mapping[str, StoredValue]:
         """Return an owner's values by key, in order of creation, as of the last commit."""
         return self.cached(kind).values_of(owner)
+
+    def record(self, node_id: str, kind: str) -> dict[str, Any]:
+        """Return the record of a number or account as of the last commit; empty if there is none."""
+        return dict(self.values(RECORDS, node_id).get(kind, {}))
+
+    async def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
+        """Store the record of a number or account."""
+        await self.cached(RECORDS).save(record, kind, node_id)
 
     async def transact(self, work: Callable[[Transaction], WorkResult]) -> WorkResult:
         """Run a function in one transaction on the writer's thread, and return its result; on disk when this returns.

@@ -5,13 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
 
-from waypost.base.clock import Clock
 from waypost.simulator.apis.errors import TITLES, GraphApiError, authorisation_error, coded_error
-from waypost.simulator.state.accounts import Accounts
-from waypost.simulator.storage.keyed_store import CachedKeyedValues
-from waypost.simulator.storage.store import Store
+from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.storage.keyed_store import StoredKind
 
 MESSAGING: Final = "whatsapp_business_messaging"
 MANAGEMENT: Final = "whatsapp_business_management"
@@ -51,104 +48,95 @@ class Token(msgspec.Struct, frozen=True):
         return any(waba_id in self.waba_ids for waba_id in waba_ids)
 
 
-class Tokens:
-    """Every token: each account's own, each app's own, and the created ones.
+TOKENS: Final = StoredKind("token", Token)
+"""The created tokens. An account's own token needs no row: it has all permissions and does not expire until the control
+API changes it; an app's own needs none either."""
 
-    An account's own token needs no row: it has all permissions and does not expire until the control API changes it.
+
+def find_token(state: SimulatorState, text: str) -> Token | None:
+    """Return a token, valid or not; None if it is unknown."""
+    known = state.values(TOKENS).get(text)
+    if known is not None:
+        return known
+    waba_ids = state.accounts.accounts_with_token(text)
+    if waba_ids:
+        return Token(text, waba_ids)
+    app = state.accounts.apps.get(text.partition("|")[0])
+    if app is None or text != app.token:
+        return None
+    accounts = state.accounts.accounts_of_app(app.app_id)
+    waba_ids = tuple(account.waba_id for account in accounts)
+    return Token(text, waba_ids, permissions=(), app_id=app.app_id)
+
+
+def token_app(state: SimulatorState, token: Token) -> str:
+    """Return the id of the app that a token belongs to; empty if there is none."""
+    if token.app_id or not token.waba_ids:
+        return token.app_id
+    account = state.accounts.by_id.get(token.waba_ids[0])
+    return account.app_id if account is not None else ""
+
+
+def all_tokens(state: SimulatorState) -> list[Token]:
+    """Return every token, those of the accounts first."""
+    own = [account.token for account in state.accounts.by_id.values()]
+    tokens = [find_token(state, text) for text in dict.fromkeys((*own, *state.values(TOKENS)))]
+    return [token for token in tokens if token is not None]
+
+
+def check_token(state: SimulatorState, text: str) -> Token:
+    """Return the token of a call.
+
+    Raises:
+        GraphApiError: 190; with the subcode 463 if it has expired.
+
+    Source: facts 5.2, code 190.
     """
+    if not text:
+        raise authorisation_error("An access token is required to request this resource.")
+    token = find_token(state, text)
+    if token is None:
+        raise authorisation_error("Invalid OAuth access token - Cannot parse access token")
+    now_ms = state.clock.now_ms()
+    if not token.is_valid(now_ms):
+        raise GraphApiError(401, _token_error(token, now_ms))
+    return token
 
-    def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
-        self._clock = clock
-        self._accounts = accounts
-        self._tokens = CachedKeyedValues(store, "token", Token)
 
-    def find(self, text: str) -> Token | None:
-        """Return a token, valid or not; None if it is unknown."""
-        known = self._tokens.all.get(text)
-        if known is not None:
-            return known
-        waba_ids = self._accounts.accounts_with_token(text)
-        if waba_ids:
-            return Token(text, waba_ids)
-        app = self._accounts.apps.get(text.partition("|")[0])
-        if app is None or text != app.token:
-            return None
-        accounts = self._accounts.accounts_of_app(app.app_id)
-        waba_ids = tuple(account.waba_id for account in accounts)
-        return Token(text, waba_ids, permissions=(), app_id=app.app_id)
+def debug_view(state: SimulatorState, text: str) -> Mapping[str, Any]:
+    """Return the operator's debug data of a token; of an unknown one only an error.
 
-    def app_of(self, token: Token) -> str:
-        """Return the id of the app that a token belongs to; empty if there is none."""
-        if token.app_id or not token.waba_ids:
-            return token.app_id
-        account = self._accounts.by_id.get(token.waba_ids[0])
-        return account.app_id if account is not None else ""
+    Source: the operator's page "Debug-Token".
+    """
+    token = find_token(state, text)
+    if token is None:
+        error = {"code": 190, "message": "Invalid OAuth access token."}
+        return {"error": error, "is_valid": False, "scopes": []}
+    now_ms = state.clock.now_ms()
+    account = state.accounts.by_id.get(token.waba_ids[0]) if token.waba_ids else None
+    flaw = {} if token.is_valid(now_ms) else _token_error(token, now_ms)
+    error = {"code": 190, "message": flaw.get("message", "")}
+    if "error_subcode" in flaw:
+        error["subcode"] = flaw["error_subcode"]
+    return {
+        "app_id": token_app(state, token),
+        "type": "SYSTEM_USER",
+        "application": account.name if account is not None else "",
+        "expires_at": 0 if token.expires_ms is None else token.expires_ms // 1000,
+        "data_access_expires_at": 0,
+        "issued_at": token.issued_ms // 1000,
+        "is_valid": not flaw,
+        "scopes": list(token.permissions),
+        "granular_scopes": [
+            {"scope": permission, "target_ids": list(token.waba_ids)} for permission in token.permissions
+        ],
+    } | ({"error": error} if flaw else {})
 
-    def list_tokens(self) -> list[Token]:
-        """Return every token, those of the accounts first."""
-        own = [account.token for account in self._accounts.by_id.values()]
-        tokens = [self.find(text) for text in dict.fromkeys((*own, *self._tokens.all))]
-        return [token for token in tokens if token is not None]
 
-    def check(self, text: str) -> Token:
-        """Return the token of a call.
-
-        Raises:
-            GraphApiError: 190; with the subcode 463 if it has expired.
-
-        Source: facts 5.2, code 190.
-        """
-        if not text:
-            raise authorisation_error("An access token is required to request this resource.")
-        token = self.find(text)
-        if token is None:
-            raise authorisation_error("Invalid OAuth access token - Cannot parse access token")
-        now_ms = self._clock.now_ms()
-        if not token.is_valid(now_ms):
-            raise GraphApiError(401, _token_error(token, now_ms))
-        return token
-
-    def debug_view(self, text: str) -> Mapping[str, Any]:
-        """Return the operator's debug data of a token; of an unknown one only an error.
-
-        Source: the operator's page "Debug-Token".
-        """
-        token = self.find(text)
-        if token is None:
-            error = {"code": 190, "message": "Invalid OAuth access token."}
-            return {"error": error, "is_valid": False, "scopes": []}
-        now_ms = self._clock.now_ms()
-        account = self._accounts.by_id.get(token.waba_ids[0]) if token.waba_ids else None
-        flaw = {} if token.is_valid(now_ms) else _token_error(token, now_ms)
-        error = {"code": 190, "message": flaw.get("message", "")}
-        if "error_subcode" in flaw:
-            error["subcode"] = flaw["error_subcode"]
-        return {
-            "app_id": self.app_of(token),
-            "type": "SYSTEM_USER",
-            "application": account.name if account is not None else "",
-            "expires_at": 0 if token.expires_ms is None else token.expires_ms // 1000,
-            "data_access_expires_at": 0,
-            "issued_at": token.issued_ms // 1000,
-            "is_valid": not flaw,
-            "scopes": list(token.permissions),
-            "granular_scopes": [
-                {"scope": permission, "target_ids": list(token.waba_ids)} for permission in token.permissions
-            ],
-        } | ({"error": error} if flaw else {})
-
-    async def save(self, token: Token) -> Token:
-        """Create or update a token."""
-        await self._tokens.save(token, token.token)
-        return token
-
-    async def expire(self, token: Token) -> Token:
-        """Expire a token now."""
-        return await self.save(replace(token, expires_ms=self._clock.now_ms()))
-
-    async def revoke(self, token: Token) -> Token:
-        """Revoke a token permanently."""
-        return await self.save(replace(token, is_revoked=True))
+async def save_token(state: SimulatorState, token: Token) -> Token:
+    """Create or update a token."""
+    await state.cached(TOKENS).save(token, token.token)
+    return token
 
 
 def check_permission(token: Token, permission: str | None) -> None:

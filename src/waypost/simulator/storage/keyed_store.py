@@ -2,13 +2,15 @@
 
 import sqlite3
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.storage.store import Statement, Store
 
 StoredValue = TypeVar("StoredValue")
-IndexKey = TypeVar("IndexKey", bound=Hashable)
+
+KINDS_IN_MEMORY: Final[list["StoredKind[Any]"]] = []
+"""The kinds that `Store` holds in memory: every one that a module declares."""
 
 _UPSERT_VALUE: Final = (
     "INSERT INTO state (kind, owner, key, body) VALUES (:kind, :owner, :key, :body) "
@@ -32,22 +34,42 @@ class StoredKind(Generic[StoredValue]):
     """A kind of values in the file, and its statements.
 
     A key is unique within its owner; the owner is empty for values without one.
+
+    Args:
+        keys_of: returns further keys of a value, by which it is found in memory.
+        in_memory: False for values that are only in the file.
+        survives_reset: True for values that a reset keeps.
     """
 
-    def __init__(self, name: str, value_type: type[StoredValue]) -> None:
+    def __init__(
+        self,
+        name: str,
+        value_type: type[StoredValue],
+        *,
+        keys_of: Callable[[StoredValue], Iterable[Hashable]] = lambda _: (),
+        in_memory: bool = True,
+        survives_reset: bool = False,
+    ) -> None:
         self.name = name
-        self.value_type = value_type
-        self._decode = json_decoder(value_type).decode
+        self.keys_of = keys_of
+        self.survives_reset = survives_reset
+        self.decode: Callable[[str], StoredValue] = json_decoder(value_type).decode
+        if in_memory:
+            KINDS_IN_MEMORY.append(self)
+
+    def cached_in(self, store: Store) -> "CachedKeyedValues[StoredValue]":
+        """Return the values of this kind that a store holds in memory."""
+        return cast(CachedKeyedValues[StoredValue], store.cached[self.name])
 
     def values_on(self, connection: sqlite3.Connection, owner: str = "") -> dict[str, StoredValue]:
         """Return an owner's values by key, in order of creation, on this connection."""
         rows = connection.execute(_SELECT_OWNER_VALUES, {"kind": self.name, "owner": owner})
-        return {key: self._decode(body) for key, body in rows}
+        return {key: self.decode(body) for key, body in rows}
 
     def find_on(self, connection: sqlite3.Connection, key: str, owner: str = "") -> StoredValue | None:
         """Return a value on this connection; None if there is none."""
         row = connection.execute(_SELECT_VALUE, {"kind": self.name, "owner": owner, "key": key}).fetchone()
-        return None if row is None else self._decode(row[0])
+        return None if row is None else self.decode(row[0])
 
     def save_statement(self, value: StoredValue, key: str, owner: str = "") -> Statement:
         """Return the statement that inserts or updates a value."""
@@ -74,28 +96,23 @@ class StoredKind(Generic[StoredValue]):
         return _DELETE_RANGE, {"kind": self.name, "first": first, "last": last}
 
 
-class CachedKeyedValues(StoredKind[StoredValue]):
+class CachedKeyedValues(Generic[StoredValue]):
     """The values of one kind, in memory and in the file; loaded when the store opens, cleared at its reset."""
 
-    def __init__(self, store: Store, kind: str, value_type: type[StoredValue], *, survives_reset: bool = False) -> None:
-        super().__init__(kind, value_type)
+    def __init__(self, store: Store, kind: StoredKind[StoredValue]) -> None:
         self._store = store
-        self.survives_reset = survives_reset
+        self.kind = kind
+        self.survives_reset = kind.survives_reset
         self.all: dict[str, StoredValue] = {}
         """The values without an owner."""
+        self.by_further_key: dict[Any, StoredValue] = {}
+        """The values by the further keys of their kind."""
         self._by_owner: dict[str, dict[str, StoredValue]] = {"": self.all}
-        self._indexes: list[tuple[Callable[[StoredValue], Iterable[Any]], dict[Any, StoredValue]]] = []
-        store.cached[kind] = self
+        store.cached[kind.name] = self
 
     def load(self, body: str, key: str, owner: str) -> None:
         """Put a value of the file in memory."""
-        self.put(self._decode(body), key, owner)
-
-    def index(self, keys_of: Callable[[StoredValue], Iterable[IndexKey]]) -> dict[IndexKey, StoredValue]:
-        """Return a dictionary of the values by other keys, updated on every change."""
-        index: dict[IndexKey, StoredValue] = {}
-        self._indexes.append((keys_of, index))
-        return index
+        self.put(self.kind.decode(body), key, owner)
 
     def values_of(self, owner: str) -> Mapping[str, StoredValue]:
         """Return an owner's values by key, in order of creation."""
@@ -107,24 +124,21 @@ class CachedKeyedValues(StoredKind[StoredValue]):
 
     def put(self, value: StoredValue, key: str, owner: str = "") -> None:
         """Insert or update a value in memory."""
-        values = self._by_owner.setdefault(owner, {})
-        self._unindex(values.get(key))
-        values[key] = value
-        for keys_of, index in self._indexes:
-            index.update(dict.fromkeys(keys_of(value), value))
+        self._drop_further_keys(self.values_of(owner).get(key))
+        self._by_owner.setdefault(owner, {})[key] = value
+        self.by_further_key.update(dict.fromkeys(self.kind.keys_of(value), value))
 
     def pop(self, key: str, owner: str = "") -> StoredValue | None:
         """Remove a value from memory."""
         value = self._by_owner.get(owner, {}).pop(key, None)
-        self._unindex(value)
+        self._drop_further_keys(value)
         return value
 
     def clear(self) -> None:
         """Remove all values from memory."""
         self.all.clear()
         self._by_owner = {"": self.all}
-        for _, index in self._indexes:
-            index.clear()
+        self.by_further_key.clear()
 
     def pop_owner(self, owner: str) -> None:
         """Remove all values of an owner from memory."""
@@ -139,16 +153,14 @@ class CachedKeyedValues(StoredKind[StoredValue]):
 
     async def save(self, value: StoredValue, key: str, owner: str = "") -> None:
         """Insert or update a value: on disk, then in memory."""
-        await self._store.run([self.save_statement(value, key, owner)])
+        await self._store.run([self.kind.save_statement(value, key, owner)])
         self.put(value, key, owner)
 
     async def delete(self, key: str, owner: str = "") -> None:
         """Delete a value: on disk, then in memory."""
-        await self._store.run([self.delete_statement(key, owner)])
+        await self._store.run([self.kind.delete_statement(key, owner)])
         self.pop(key, owner)
 
-    def _unindex(self, value: StoredValue | None) -> None:
-        if value is not None:
-            for keys_of, index in self._indexes:
-                for key in keys_of(value):
-                    index.pop(key, None)
+    def _drop_further_keys(self, value: StoredValue | None) -> None:
+        for key in () if value is None else self.kind.keys_of(value):
+            self.by_further_key.pop(key, None)

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from waypost.simulator.apis.field_types import DelayMs
-from waypost.simulator.storage.keyed_store import CachedKeyedValues
+from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Store
 from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS
 
@@ -159,12 +159,15 @@ class NumberSeed:
     is_on_business_app: bool = False  # whether it is in use in the app on a phone, too
 
 
+_CHANGED: Final = StoredKind[Any]("setting", object, survives_reset=True)
+
+
 class SimulatorSettingsStore:
     """The current settings; changed values are in the file."""
 
     def __init__(self, settings: SimulatorSettings, store: Store) -> None:
         self._store = store
-        self._changed = CachedKeyedValues[Any](store, "setting", object, survives_reset=True)
+        self._changed = _CHANGED.cached_in(store)
         self.value = settings
 
     def open(self) -> None:
@@ -176,7 +179,7 @@ class SimulatorSettingsStore:
 
     async def change(self, changes: dict[str, Any]) -> None:
         """Store new values of changeable settings; the caller has checked them."""
-        await self._store.run([self._changed.save_statement(value, name) for name, value in changes.items()])
+        await self._store.run([_CHANGED.save_statement(value, name) for name, value in changes.items()])
         self.value = replace(self.value, **changes)
 
     def changeable(self) -> dict[str, Any]:

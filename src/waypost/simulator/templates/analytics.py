@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.services import SimulatorServices
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage, find_template_messages
+from waypost.simulator.templates.model import find_template
 from waypost.simulator.templates.template import SimulatedTemplate
 
 DAY_S: Final = 24 * 3600
@@ -39,7 +40,7 @@ class TemplateCounts:
 
 
 async def count_data_points(
-    state: SimulatorServices, templates: Sequence[SimulatedTemplate], *, start_s: int, end_s: int, mark: str = ""
+    state: SimulatorState, templates: Sequence[SimulatedTemplate], *, start_s: int, end_s: int, mark: str = ""
 ) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
     """Return the counts for each template and each UTC day that overlaps a period.
 
@@ -75,13 +76,13 @@ async def count_data_points(
     return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
 
-async def count_sends(state: SimulatorServices, *, start_s: int, end_s: int) -> Counter[str]:
+async def count_sends(state: SimulatorState, *, start_s: int, end_s: int) -> Counter[str]:
     """Return how many messages of each template were sent from a second to another, that one included."""
     rows = await find_template_messages(state.store, start_s * 1000, (end_s + 1) * 1000)
     return Counter(template_id for _, template_id in _sent_rows(state, rows))
 
 
-def _sent_rows(state: SimulatorServices, rows: Sequence[SimulatedMessage]) -> Iterator[tuple[SimulatedMessage, str]]:
+def _sent_rows(state: SimulatorState, rows: Sequence[SimulatedMessage]) -> Iterator[tuple[SimulatedMessage, str]]:
     """Yield the messages that have not failed, each with the id of its template."""
     now_ms = state.clock.now_ms()
     for row in rows:
@@ -90,15 +91,15 @@ def _sent_rows(state: SimulatorServices, rows: Sequence[SimulatedMessage]) -> It
             yield row, template_id
 
 
-def find_template_id(state: SimulatorServices, number_id: str, body: str) -> str | None:
+def find_template_id(state: SimulatorState, number_id: str, body: str) -> str | None:
     """Return the id of the template that a request names; None if there is none."""
     number = state.accounts.numbers.get(number_id)
     try:
         reference = msgspec.json.decode(body, type=_SentRequest).template
     except msgspec.MsgspecError:
         return None
-    key = (number.waba_id if number else "", reference.name, reference.language.code)
-    template = state.templates_by_key.get(key)
+    waba_id = number.waba_id if number else ""
+    template = find_template(state, waba_id, reference.name, reference.language.code)
     return template.template_id if template is not None else None
 
 

@@ -12,9 +12,8 @@ from waypost.simulator.apis.control_operations import ControlOperations, path_ob
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.apis.field_types import HoldMs, accepts
 from waypost.simulator.reviews import REJECTION_REASONS
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.serving.nodes import template_node
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.templates.model import (
     ACTION_NAMES,
     TEMPLATES,
@@ -34,7 +33,9 @@ _ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delet
 
 PathTemplate = Annotated[
     SimulatedTemplate,
-    path_object("template_id", lambda state: state.templates, "is no template", "an id from GET /control/templates"),
+    path_object(
+        "template_id", lambda state: state.values(TEMPLATES), "is no template", "an id from GET /control/templates"
+    ),
 ]
 
 operation = ControlOperations()
@@ -42,7 +43,7 @@ operation = ControlOperations()
 
 @operation("GET", "/control/templates")
 async def list_templates(
-    state: SimulatorServices,
+    state: SimulatorState,
     *,
     waba_id: tuple[str, ...] = (),
     status: tuple[str, ...] = (),
@@ -58,7 +59,7 @@ async def list_templates(
     """
     matches = [
         template
-        for template in state.templates.values()
+        for template in state.values(TEMPLATES).values()
         if (not waba_id or template.waba_id in waba_id)
         and (not status or template.status in status)
         and template.status not in not_status
@@ -70,14 +71,14 @@ async def list_templates(
 
 
 @operation("POST", "/control/templates/{template_id}/approve")
-async def approve_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
+async def approve_template(state: SimulatorState, template: PathTemplate) -> dict[str, Any]:
     """Approve a template now."""
     return await _change(state, template, decide, TemplateDecision("APPROVED"))
 
 
 @operation("POST", "/control/templates/{template_id}/reject")
 async def reject_template(
-    state: SimulatorServices,
+    state: SimulatorState,
     template: PathTemplate,
     *,
     reason: Annotated[str, accepts(", ".join(REJECTION_REASONS))] = "INVALID_FORMAT",
@@ -94,7 +95,7 @@ async def reject_template(
 
 @operation("POST", "/control/templates/{template_id}/quality")
 async def rate_template(
-    state: SimulatorServices, template: PathTemplate, *, score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
+    state: SimulatorState, template: PathTemplate, *, score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
 ) -> dict[str, Any]:
     """Set a template's quality now."""
     return await _change(state, template, change_quality, score)
@@ -102,7 +103,7 @@ async def rate_template(
 
 @operation("POST", "/control/templates/{template_id}/category")
 async def recategorise_template(
-    state: SimulatorServices,
+    state: SimulatorState,
     template: PathTemplate,
     *,
     category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"],
@@ -117,7 +118,7 @@ async def recategorise_template(
 
 
 @operation("POST", "/control/templates/{template_id}/delete", deleted=str)
-async def delete_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
+async def delete_template(state: SimulatorState, template: PathTemplate) -> dict[str, Any]:
     """Delete a template now, as its owner would on the operator's pages."""
     try:
         await state.transact(
@@ -131,7 +132,7 @@ async def delete_template(state: SimulatorServices, template: PathTemplate) -> d
 
 @operation("POST", "/control/templates/{template_id}/pace")
 async def pace_template(
-    state: SimulatorServices,
+    state: SimulatorState,
     template: PathTemplate,
     *,
     for_ms: HoldMs = None,
@@ -145,20 +146,20 @@ async def pace_template(
 
 
 @operation("POST", "/control/templates/{template_id}/release")
-async def release_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
+async def release_template(state: SimulatorState, template: PathTemplate) -> dict[str, Any]:
     """End pacing now: the held messages are delivered."""
     return await _change(state, template, end_pacing, "release")
 
 
 @operation("POST", "/control/templates/{template_id}/drop")
-async def drop_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
+async def drop_template(state: SimulatorState, template: PathTemplate) -> dict[str, Any]:
     """End pacing now: the held messages fail, and the template is paused."""
     return await _change(state, template, end_pacing, "drop")
 
 
 @operation("POST", "/control/templates/{template_id}/{action}")
 async def apply_template_action(
-    state: SimulatorServices,
+    state: SimulatorState,
     action: str,
     template: PathTemplate,
     *,
@@ -183,7 +184,7 @@ async def apply_template_action(
 
 
 async def _change(
-    state: SimulatorServices, template: SimulatedTemplate, change: Callable[..., SimulatedTemplate], *arguments: Any
+    state: SimulatorState, template: SimulatedTemplate, change: Callable[..., SimulatedTemplate], *arguments: Any
 ) -> dict[str, Any]:
     """Change a template as it is now: an automatic review may have changed it since it was read.
 

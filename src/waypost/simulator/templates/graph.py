@@ -9,13 +9,12 @@ from waypost.simulator.apis.errors import bad_parameter, template_error
 from waypost.simulator.apis.languages import LANGUAGES
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
-from waypost.simulator.services import SimulatorServices
 from waypost.simulator.serving.nodes import template_node
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page
 from waypost.simulator.state.records import INSIGHTS
-from waypost.simulator.state.simulator_state import Transaction
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.templates.analytics import (
     DAY_S,
     TEMPLATE_METRICS,
@@ -35,6 +34,7 @@ from waypost.simulator.templates.model import (
     delete_by_ids,
     delete_by_name,
     edit_template,
+    find_template,
     unpause,
 )
 from waypost.simulator.templates.template import SimulatedTemplate
@@ -82,7 +82,7 @@ _MIN_COMPARED_SENDS: Final = 1000  # Source: the operator's page "Template Compa
 
 @operation("library.list", "GET", Account, "message_template_library")
 @operation("library.list", "GET", "message_template_library")
-async def list_library(_parts: SimulatorServices, call: Call, _account: Account | None = None) -> dict[str, Any]:
+async def list_library(_parts: SimulatorState, call: Call, _account: Account | None = None) -> dict[str, Any]:
     """Return the library's templates, filtered. Source: the operator's page "Template library"."""
     matches = [template for template in LIBRARY if is_in_library_query(template, call.query)]
     return page(call, matches, lambda template: template.id, library_view)
@@ -100,10 +100,10 @@ def change_account(transaction: Transaction, call: Call, account: Account) -> di
 
 
 @operation("analytics.read", "GET", Account, "template_analytics")
-async def show_analytics(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+async def show_analytics(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return the daily metrics of templates. Source: the operator's page "Analytics"."""
     start_s, end_s = _query_time(call, "start"), _query_time(call, "end")
-    now_s = services.clock.now_ms() // 1000
+    now_s = state.clock.now_ms() // 1000
     if start_s < now_s - (_MAX_ANALYTICS_DAYS + 1) * DAY_S:
         raise bad_parameter(f"Param start can be at most {_MAX_ANALYTICS_DAYS} days ago.")
     if end_s < start_s or end_s > now_s + 2 * DAY_S:
@@ -112,13 +112,13 @@ async def show_analytics(services: SimulatorServices, call: Call, account: Accou
     if granularity != "DAILY":
         raise bad_parameter("Param granularity must be one of {DAILY}.")
     ids = list(dict.fromkeys(_split_list(call.query.get("template_ids", ""))))
-    known = [services.templates.get(template_id) for template_id in ids]
+    known = [state.values(TEMPLATES).get(template_id) for template_id in ids]
     own = [template for template in known if template is not None and template.waba_id == account.waba_id]
     if not ids or len(ids) > _MAX_ANALYTICS_TEMPLATES or len(own) != len(ids):
         raise bad_parameter(
             f"Param template_ids must be 1 to {_MAX_ANALYTICS_TEMPLATES} ids of this account's templates."
         )
-    points = await count_data_points(services, own, start_s=start_s, end_s=end_s)
+    points = await count_data_points(state, own, start_s=start_s, end_s=end_s)
     metrics = [metric.upper() for metric in _split_list(call.query.get("metric_types", ""))] or TEMPLATE_METRICS
     if unknown := set(metrics) - set(TEMPLATE_METRICS):
         raise bad_parameter(f"Param metric_types must be of {{{', '.join(TEMPLATE_METRICS)}}} - got {min(unknown)!r}.")
@@ -131,13 +131,13 @@ async def show_analytics(services: SimulatorServices, call: Call, account: Accou
 
 
 @operation("templates.compare", "GET", SimulatedTemplate, "compare")
-async def compare_templates(services: SimulatorServices, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
+async def compare_templates(state: SimulatorState, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
     """Compare the sends and blocks of two templates. Source: the operator's page "Template Comparison".
 
     A phone blocks a business, not a template, so the block rates are the same and the reasons unknown.
     """
     start_s, end_s = _query_time(call, "start"), _query_time(call, "end")
-    now_s = services.clock.now_ms() // 1000
+    now_s = state.clock.now_ms() // 1000
     if start_s >= end_s:
         raise bad_parameter("Param start must lie before end.")
     if end_s - start_s not in _COMPARISON_SPANS_S or start_s < now_s - _COMPARISON_SPANS_S[-1] - DAY_S:
@@ -145,13 +145,15 @@ async def compare_templates(services: SimulatorServices, call: Call, template: S
         raise bad_parameter(f"Param end must be now, and start one of {{{spans}}} seconds before it.")
     if end_s > now_s + DAY_S:
         raise bad_parameter("Param end must not lie in the future.")
-    others = [services.templates.get(template_id) for template_id in _split_list(call.query.get("template_ids", ""))]
+    others = [
+        state.values(TEMPLATES).get(template_id) for template_id in _split_list(call.query.get("template_ids", ""))
+    ]
     other = others[0] if len(others) == 1 else None
     if other is None or other.waba_id != template.waba_id or other.template_id == template.template_id:
         raise bad_parameter("Param template_ids must be the id of one other template of the same account.")
-    sends = await count_sends(services, start_s=start_s, end_s=end_s)
+    sends = await count_sends(state, start_s=start_s, end_s=end_s)
     ids = (template.template_id, other.template_id)
-    if services.settings.value.limits and any(sends[template_id] < _MIN_COMPARED_SENDS for template_id in ids):
+    if state.settings.value.limits and any(sends[template_id] < _MIN_COMPARED_SENDS for template_id in ids):
         rule = f"Templates must have been sent at least {_MIN_COMPARED_SENDS:,} times in the specified time frame."
         raise template_error(None, rule, "Templates not eligible for comparison")
     counts = [{"key": template_id, "value": sends[template_id]} for template_id in ids]
@@ -178,7 +180,7 @@ _PRESET_TEXT_MEMBERS: Final = ("text", "autofill_text")
 
 
 @operation("templates.upsert", "POST", Account, "upsert_message_templates")
-async def upsert_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+async def upsert_templates(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Create or update a template in each of the given languages, with the operator's texts.
 
     Every language is checked before the first is written.
@@ -199,14 +201,14 @@ async def upsert_templates(services: SimulatorServices, call: Call, account: Acc
         check_draft({**fields, "language": language})
     templates: list[SimulatedTemplate] = []
     for language in languages:
-        known = services.templates_by_key.get((account.waba_id, str(fields.get("name")), language))
+        known = find_template(state, account.waba_id, str(fields.get("name")), language)
         changes = {name: fields[name] for name in ("components", "message_send_ttl_seconds") if name in fields}
         work = (
             partial(create_template, waba_id=account.waba_id, fields={**fields, "language": language})
             if known is None
             else partial(edit_template, template=known, fields=changes)
         )
-        templates.append(await services.transact(work))
+        templates.append(await state.transact(work))
     return {
         "data": [
             {
@@ -221,7 +223,7 @@ async def upsert_templates(services: SimulatorServices, call: Call, account: Acc
 
 
 @operation("templates.preview", "GET", Account, "message_template_previews")
-async def preview_templates(_parts: SimulatorServices, call: Call, _account: Account) -> dict[str, Any]:
+async def preview_templates(_parts: SimulatorState, call: Call, _account: Account) -> dict[str, Any]:
     """Return the operator's texts of each language; they are English for all languages here.
 
     Source: facts 2.1, "message_template_previews".
@@ -268,22 +270,20 @@ def _split_list(value: str) -> list[str]:
 _MAX_DELETED_TEMPLATES: Final = 100  # Source: facts 2.1, "hsm_ids"
 
 
-_SUMMARY: Final[
-    dict[str, Callable[[SimulatorServices, list[SimulatedTemplate]], Any]]
-] = {  # Source: facts 2.1, `summary`
+_SUMMARY: Final[dict[str, Callable[[SimulatorState, list[SimulatedTemplate]], Any]]] = {  # Source: facts 2.1, `summary`
     "total_count": lambda _, templates: len(templates),
     "message_template_count": lambda _, templates: len(templates),
-    "message_template_limit": lambda services, _: services.settings.value.templates_at_most,
+    "message_template_limit": lambda state, _: state.settings.value.templates_at_most,
     "are_translations_complete": lambda _, __: True,
 }
 
 
 @operation("templates.list", "GET", Account, "message_templates")
-async def list_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+async def list_templates(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's templates, filtered, with an optional summary. Source: facts 2.1."""
     fields, query = call.query.get("fields"), call.query
     filters = [(passes, query[name]) for name, passes in TEMPLATE_FILTERS.items() if query.get(name)]
-    templates = account_templates(services, account.waba_id)
+    templates = account_templates(state, account.waba_id)
     response = page(
         call,
         [template for template in templates if all(passes(template, value) for passes, value in filters)],
@@ -294,7 +294,7 @@ async def list_templates(services: SimulatorServices, call: Call, account: Accou
     if any(name not in _SUMMARY for name in names):
         raise bad_parameter(f"Param summary must be of {{{', '.join(_SUMMARY)}}}.")
     if names:
-        response["summary"] = {name: _SUMMARY[name](services, templates) for name in names}
+        response["summary"] = {name: _SUMMARY[name](state, templates) for name in names}
     return response
 
 

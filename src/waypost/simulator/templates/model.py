@@ -16,7 +16,7 @@ from waypost.simulator.apis.languages import language_name
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import known_references
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
-from waypost.simulator.state.usage_counts import CREATIONS
+from waypost.simulator.state.usage_counts import CREATIONS, count_usage, times_counted
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.phone_plans import has_undelivered
@@ -32,7 +32,9 @@ from waypost.simulator.templates.template import (
 )
 from waypost.simulator.templates.text_variables import component_texts, contains_any
 
-TEMPLATES: Final = StoredKind("template", SimulatedTemplate)
+TEMPLATES: Final = StoredKind(
+    "template", SimulatedTemplate, keys_of=lambda each: ((each.waba_id, each.name, each.language),)
+)
 TEMPLATE_USES: Final = StoredKind("template_use", int)
 """The last use of each template; one within a day of it is not recorded."""
 NAME_LOCKS: Final = StoredKind("name_lock", int)
@@ -86,6 +88,11 @@ TemplateEvents = Sequence[tuple[str, dict[str, Any]]]
 """Webhook fields and their values."""
 
 
+def find_template(state: SimulatorState, waba_id: str, name: str, language: str) -> SimulatedTemplate | None:
+    """Return the account's template with a name and language; None if there is none."""
+    return state.cached(TEMPLATES).by_further_key.get((waba_id, name, language))
+
+
 def account_templates(reader: SimulatorState | Transaction, waba_id: str) -> list[SimulatedTemplate]:
     """Return the account's templates, oldest first."""
     return [template for template in list(reader.values(TEMPLATES).values()) if template.waba_id == waba_id]
@@ -116,7 +123,7 @@ def create_template(
     if draft.category == "UTILITY" and allows_change and contains_any(texts, settings.marketing_words):
         template = replace(template, category="MARKETING", previous_category="UTILITY", message_send_ttl_seconds=None)
     _check_name(transaction, template)
-    transaction.count(CREATIONS, waba_id, template.template_id)
+    count_usage(transaction, CREATIONS, waba_id, template.template_id)
     if is_approved:
         return decide(transaction, template, TemplateDecision("APPROVED"))
     return save_template(transaction, template)
@@ -307,7 +314,7 @@ def record_use(state: SimulatorState, template: SimulatedTemplate) -> list[State
     if now_ms < uses.all.get(template.template_id, 0) + DAY_MS:
         return []
     uses.put(now_ms, template.template_id)
-    return [uses.save_statement(now_ms, template.template_id)]
+    return [TEMPLATE_USES.save_statement(now_ms, template.template_id)]
 
 
 def archive_due_ms(state: SimulatorState, template: SimulatedTemplate) -> int | None:
@@ -357,7 +364,7 @@ def _check_name(transaction: Transaction, template: SimulatedTemplate) -> None:
         )
     if len(others) >= settings.templates_at_most:
         raise template_error(2388019, f"An account has at most {settings.templates_at_most} message templates.")
-    creations = transaction.times_counted(CREATIONS, template.waba_id, within_ms=HOUR_MS)
+    creations = times_counted(transaction, CREATIONS, template.waba_id, within_ms=HOUR_MS)
     if settings.strict and creations >= _MAX_CREATIONS_PER_HOUR:
         raise coded_error(_TOO_MANY_CREATIONS_CODE)
 

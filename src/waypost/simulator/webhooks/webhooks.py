@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import hmac
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -15,13 +14,12 @@ from waypost.base.clock import DAY_MS
 from waypost.base.error_texts import error_text
 from waypost.base.http.connection_pools import ConnectionPools
 from waypost.base.http.http_client import HttpClient
-from waypost.base.http.post_client import PostClient
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.simulator.state.accounts import Destination
 from waypost.simulator.state.outbox import delete_update, envelope
-from waypost.simulator.state.simulator_state import SimulatorState
-from waypost.simulator.storage.keyed_store import CachedKeyedValues
+from waypost.simulator.state.simulator_state import POST_TIMEOUT_S, SimulatorState, Transaction
+from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.updates import (
     FAULTED_UPDATES,
     MESSAGES_FIELD,
@@ -79,12 +77,6 @@ async def verify_endpoint(uri: str, verify_token: str, challenge: str) -> None:
 
 
 _SIMULATOR_LOG = log("simulator")
-_TIMEOUT_S: Final = 20
-_IDLE_S: Final = 2
-"""An idle connection is closed sooner than any server closes it, so that none is used at the moment in which the
-other side closes it."""
-_CONNECTIONS_PER_ADDRESS: Final = 100
-_MAX_RESPONSE_BYTES: Final = 64 * 1024
 # Source: facts 7.1: at once, then less and less often, for 7 days. The delays are ours; the last repeats.
 RETRY_AFTER_S: Final = (0, 0.5, 1, 2, 5, 10, 20, 60, 300, 900, 3600)
 MAX_RETRY_AGE_MS: Final = 7 * DAY_MS
@@ -102,189 +94,191 @@ class WebhookRetry(msgspec.Struct, frozen=True):
     reason: str
 
 
-class WebhookSender:
-    """Delivers updates that are due: in order within one outlet, concurrently for different ones."""
+WEBHOOK_RETRIES: Final = StoredKind(RETRY_KIND, WebhookRetry, keys_of=lambda retry: (retry.outlet,))
+"""Of an account and app, by phone number id."""
 
-    def __init__(self, state: SimulatorState) -> None:
-        self._state = state
-        self._posts: PostClient | None = None
-        self.loops: dict[Outlet, Loop] = {}
-        # of an account and app, by phone number id
-        self._retries = CachedKeyedValues(state.store, RETRY_KIND, WebhookRetry)
-        self.retries = self._retries.index(lambda retry: (retry.outlet,))
-        self.posts = 0
-        self.outlets_in_delivery = 0
-        self.posts_in_flight: Counter[str] = Counter()
-        """How many POSTs are in flight, by URL."""
 
-    async def open(self) -> None:
-        """Start a loop for each outlet."""
-        faulted = await next_faulted_times(self._state)
-        self._state.faulted_accounts.update(due.waba_id for due in faulted)
-        pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=_TIMEOUT_S)
-        self._posts = PostClient(pools, max_body_bytes=_MAX_RESPONSE_BYTES)
-        for waba_id in self._state.accounts.by_id:
-            self.start_loops(waba_id)
+async def start_webhooks(state: SimulatorState) -> None:
+    """Start a loop for each outlet, which delivers in order what is due; loops do not wait for each other."""
+    faulted = await next_faulted_times(state)
+    state.faulted_accounts.update(due.waba_id for due in faulted)
+    for waba_id in state.accounts.by_id:
+        start_loops(state, waba_id)
+    state.due_times.append(partial(_next_due_ms, state))
 
-    async def close(self) -> None:
-        """Stop the loops; updates without a response of 200 stay in the file."""
-        loops = list(self.loops.values())
-        self.loops.clear()
-        await asyncio.gather(*(loop.stop() for loop in loops))
-        if self._posts is not None:
-            await self._posts.close()
 
-    def start_loops(self, waba_id: str) -> None:
-        """Start the loops of the account's outlets that do not run yet."""
-        for outlet in self._state.accounts.outlets((waba_id,)):
-            if outlet not in self.loops:
-                name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
-                wake = self._state.outbox.wake_events(waba_id).add_event()
-                loop = self.loops[outlet] = Loop(
-                    name, partial(self._deliver, outlet, wake), partial(self._state.wait, wake), log=_SIMULATOR_LOG
-                )
-                loop.start()
+async def stop_webhooks(state: SimulatorState) -> None:
+    """Stop the loops; updates without a response of 200 stay in the file."""
+    delivery = state.webhooks
+    loops = list(delivery.loops.values())
+    delivery.loops.clear()
+    await asyncio.gather(*(loop.stop() for loop in loops))
+    await delivery.client.close()
 
-    async def next_due_ms(self) -> int | None:
-        """Return when the next update is due, including retries; None if there is none."""
-        dues: list[int] = []
-        accounts, outbox = self._state.accounts, self._state.outbox
-        sources = (
-            (await outbox.next_due_times(), outbox.next_due_ms),
-            (
-                await next_faulted_times(self._state) if self._state.faulted_accounts else [],
-                partial(next_faulted_ms, self._state),
-            ),
-        )
-        for next_dues, next_outlet_ms in sources:
-            for next_due in next_dues:
-                outlets = accounts.outlets_of(next_due.waba_id, next_due.app_id)
-                if len(outlets) == 1:
-                    dues.append(self._next_try_ms(outlets[0], next_due.due_ms))
-                    continue
-                for outlet in outlets:
-                    outlet_due_ms = await next_outlet_ms(outlet)
-                    if outlet_due_ms is not None:
-                        dues.append(self._next_try_ms(outlet, outlet_due_ms))
-        return min(dues, default=None)
 
-    async def retry_now(self, waba_id: str) -> None:
-        """Delete an account's retries and deliver now: a callback URL has changed, or its owner requested it."""
-        owners = {_retry_owner(outlet) for outlet in self.retries if outlet.waba_id == waba_id}
-        for owner in owners:
-            self._retries.pop_owner(owner)
-        await self._state.store.run([self._retries.delete_owner_statement(owner) for owner in owners])
-        self.start_loops(waba_id)
-        self._state.outbox.wake_events(waba_id).set()
+def start_loops(state: SimulatorState, waba_id: str) -> None:
+    """Start the loops of the account's outlets that do not run yet."""
+    loops = state.webhooks.loops
+    for outlet in state.accounts.outlets((waba_id,)):
+        if outlet not in loops:
+            name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
+            wake = state.outbox.wake_events(waba_id).add_event()
+            turn = partial(_deliver, state, outlet, wake)
+            loops[outlet] = Loop(name, turn, partial(state.wait, wake), log=_SIMULATOR_LOG)
+            loops[outlet].start()
 
-    def worst_retry(self, waba_id: str) -> WebhookRetry | None:
-        """Return the retry of the account's outlet with the most failures in a row; None if none has failed."""
-        retries = [retry for outlet, retry in self.retries.items() if outlet.waba_id == waba_id]
-        return max(retries, key=lambda retry: retry.attempts, default=None)
 
-    async def _deliver(self, served: Outlet, wake: asyncio.Event) -> int | None:
-        """Run one turn of an outlet's loop; return until when nothing is due, or None if there may be more."""
-        wake.clear()
-        self.outlets_in_delivery += 1
-        try:
-            return await self._deliver_due(served)
-        finally:
-            self.outlets_in_delivery -= 1
+async def _next_due_ms(state: SimulatorState) -> int | None:
+    """Return when the next update is due, including retries; None if there is none."""
+    dues: list[int] = []
+    faulted = await next_faulted_times(state) if state.faulted_accounts else []
+    for next_dues, next_outlet_ms in (
+        (await state.outbox.next_due_times(), state.outbox.next_due_ms),
+        (faulted, partial(next_faulted_ms, state)),
+    ):
+        for next_due in next_dues:
+            outlets = state.accounts.outlets_of(next_due.waba_id, next_due.app_id)
+            for outlet in outlets:
+                due_ms = next_due.due_ms if len(outlets) == 1 else await next_outlet_ms(outlet)
+                if due_ms is not None:
+                    retry = find_retry(state, outlet)
+                    dues.append(max(due_ms, retry.next_ms) if retry else due_ms)
+    return min(dues, default=None)
 
-    async def _deliver_due(self, served: Outlet) -> int | None:
-        """Deliver one batch; return until when nothing is due, or None if there may be more."""
-        now_ms = self._state.clock.now_ms()
-        outlets = self._state.accounts.outlets_of(served.waba_id, served.app_id)
-        outlet = next((outlet for outlet in outlets if outlet == served), None)
-        if outlet is None:  # its number no longer has a callback URL of its own
-            return now_ms + _MAX_IDLE_MS
-        retry = self.retries.get(outlet)
-        if retry is not None and retry.next_ms > now_ms:
-            return retry.next_ms
-        settings = self._state.settings.value
-        batch = await self._batch(outlet, now_ms, settings.batch_at_most)
-        if not batch:
-            dues = (await self._state.outbox.next_due_ms(outlet), await next_faulted_ms(self._state, outlet))
-            return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _MAX_IDLE_MS)
-        destination = self._state.accounts.destination(outlet)
-        unwanted_fields = destination.unwanted_fields if destination is not None else ()
-        dropped = [
-            update
-            for update in batch
-            if update.due_ms < now_ms - MAX_RETRY_AGE_MS or (update.field or MESSAGES_FIELD) in unwanted_fields
-        ]
-        if destination is None or dropped:
-            await self._delete_updates(batch if destination is None else dropped)
-            return None
-        failure = await self._post(outlet.waba_id, batch, destination)
-        if failure is None:
-            await self._delete_updates(batch)
-            if retry is not None:
-                await self._retries.delete(outlet.phone_number_id, _retry_owner(outlet))
-        else:
-            attempts = retry.attempts + 1 if retry else 1
-            next_ms = self._state.clock.now_ms() + round(RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1] * 1000)
-            failed = WebhookRetry(outlet, attempts, next_ms, failure)
-            await self._retries.save(failed, outlet.phone_number_id, _retry_owner(outlet))
-        await asyncio.sleep(settings.gather_ms / 1000)
+
+async def retry_now(state: SimulatorState, waba_id: str) -> None:
+    """Delete an account's retries and deliver now: a callback URL has changed, or its owner requested it."""
+    app_ids = {retry.outlet.app_id for retry in _account_retries(state, waba_id)}
+    await state.transact(lambda transaction: delete_retries(transaction, waba_id, *app_ids))
+    start_loops(state, waba_id)
+    state.outbox.wake_events(waba_id).set()
+
+
+def delete_retries(transaction: Transaction, waba_id: str, *app_ids: str) -> None:
+    """Delete the retries of an account's outlets to some apps."""
+    for app_id in app_ids:
+        for number_id in transaction.values(WEBHOOK_RETRIES, f"{waba_id} {app_id}"):
+            transaction.delete(WEBHOOK_RETRIES, number_id, f"{waba_id} {app_id}")
+
+
+def find_retry(state: SimulatorState, outlet: Outlet) -> WebhookRetry | None:
+    """Return the retry of an outlet; None if its last POST was delivered."""
+    return state.cached(WEBHOOK_RETRIES).by_further_key.get(outlet)
+
+
+def worst_retry(state: SimulatorState, waba_id: str) -> WebhookRetry | None:
+    """Return the retry of the account's outlet with the most failures in a row; None if none has failed."""
+    return max(_account_retries(state, waba_id), key=lambda retry: retry.attempts, default=None)
+
+
+def _account_retries(state: SimulatorState, waba_id: str) -> list[WebhookRetry]:
+    return [retry for _, _, retry in state.cached(WEBHOOK_RETRIES).items() if retry.outlet.waba_id == waba_id]
+
+
+async def _deliver(state: SimulatorState, served: Outlet, wake: asyncio.Event) -> int | None:
+    """Run one turn of an outlet's loop; return until when nothing is due, or None if there may be more."""
+    wake.clear()
+    state.webhooks.outlets_in_delivery += 1
+    try:
+        return await _deliver_due(state, served)
+    finally:
+        state.webhooks.outlets_in_delivery -= 1
+
+
+async def _deliver_due(state: SimulatorState, served: Outlet) -> int | None:
+    """Deliver one batch; return until when nothing is due, or None if there may be more."""
+    now_ms = state.clock.now_ms()
+    outlets = state.accounts.outlets_of(served.waba_id, served.app_id)
+    outlet = next((outlet for outlet in outlets if outlet == served), None)
+    if outlet is None:  # its number no longer has a callback URL of its own
+        return now_ms + _MAX_IDLE_MS
+    retry = find_retry(state, outlet)
+    if retry is not None and retry.next_ms > now_ms:
+        return retry.next_ms
+    settings = state.settings.value
+    batch = await _batch(state, outlet, now_ms, settings.batch_at_most)
+    if not batch:
+        dues = (await state.outbox.next_due_ms(outlet), await next_faulted_ms(state, outlet))
+        return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _MAX_IDLE_MS)
+    destination = state.accounts.destination(outlet)
+    unwanted_fields = destination.unwanted_fields if destination is not None else ()
+    dropped = [
+        update
+        for update in batch
+        if update.due_ms < now_ms - MAX_RETRY_AGE_MS or (update.field or MESSAGES_FIELD) in unwanted_fields
+    ]
+    if destination is None or dropped:
+        await _delete_updates(state, batch if destination is None else dropped)
         return None
+    failure = await _post(state, outlet.waba_id, batch, destination)
+    if failure is None:
+        await _delete_updates(state, batch)
+        if retry is not None:
+            await state.cached(WEBHOOK_RETRIES).delete(outlet.phone_number_id, _retry_owner(outlet))
+    else:
+        attempts = retry.attempts + 1 if retry else 1
+        next_ms = state.clock.now_ms() + round(RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1] * 1000)
+        failed = WebhookRetry(outlet, attempts, next_ms, failure)
+        await state.cached(WEBHOOK_RETRIES).save(failed, outlet.phone_number_id, _retry_owner(outlet))
+    await asyncio.sleep(settings.gather_ms / 1000)
+    return None
 
-    async def _batch(self, outlet: Outlet, now_ms: int, limit: int) -> list[PendingUpdate]:
-        """Return the updates of the next POST; none if nothing is due."""
-        if not may_be_faulted(self._state, outlet.waba_id):
-            updates = await self._state.outbox.due_updates(outlet, now_ms=now_ms, limit=limit)
-            if not may_be_faulted(self._state, outlet.waba_id):  # none was armed while these were read
-                return [build_pending_update(update) for update in updates]
-        await apply_due_faults(self._state, outlet, now_ms=now_ms, limit=limit)
-        return await next_faulted_batch(self._state, outlet, now_ms=now_ms, limit=limit)
 
-    def _next_try_ms(self, outlet: Outlet, due_ms: int) -> int:
-        retry = self.retries.get(outlet)
-        return max(due_ms, retry.next_ms) if retry else due_ms
+async def _batch(state: SimulatorState, outlet: Outlet, now_ms: int, limit: int) -> list[PendingUpdate]:
+    """Return the updates of the next POST; none if nothing is due."""
+    if not may_be_faulted(state, outlet.waba_id):
+        updates = await state.outbox.due_updates(outlet, now_ms=now_ms, limit=limit)
+        if not may_be_faulted(state, outlet.waba_id):  # none was armed while these were read
+            return [build_pending_update(update) for update in updates]
+    await apply_due_faults(state, outlet, now_ms=now_ms, limit=limit)
+    return await next_faulted_batch(state, outlet, now_ms=now_ms, limit=limit)
 
-    async def _delete_updates(self, batch: Sequence[PendingUpdate]) -> None:
-        """Delete updates that have been delivered, or will not be."""
-        await self._state.store.run(
-            [
-                FAULTED_UPDATES.delete(position=update.position) if update.position else delete_update(update)
-                for update in batch
-            ]
-        )
 
-    async def _post(self, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
-        """Send updates in one POST; return what went wrong, or None after a 200."""
-        body = envelope(waba_id, updates, self._state.accounts.numbers)
-        secret = destination.app_secret
-        signature: str | None = sign_body(secret, body)
-        match await find_post_fault(self._state, updates):
-            case "garbage":
-                await self._post_once(destination.uri, GARBAGE_BODY, sign_body(secret, GARBAGE_BODY))
-            case "wrong_signature":
-                signature = sign_body(f"not {secret}", body)
-            case "unsigned":
-                signature = None
-            case _:
-                pass
-        return await self._post_once(destination.uri, body, signature)
+async def _delete_updates(state: SimulatorState, batch: Sequence[PendingUpdate]) -> None:
+    """Delete updates that have been delivered, or will not be."""
+    await state.store.run(
+        [
+            FAULTED_UPDATES.delete(position=update.position) if update.position else delete_update(update)
+            for update in batch
+        ]
+    )
 
-    async def _post_once(self, uri: str, body: bytes, signed: str | None) -> str | None:
-        headers = {"Content-Type": "application/json", "User-Agent": "facebookexternalua"}
-        if signed is not None:
-            headers["X-Hub-Signature-256"] = signed
-        assert self._posts is not None, "the webhooks are not open"  # noqa: S101  a defect, not an input
-        self.posts += 1
-        self.posts_in_flight[uri] += 1
-        try:
-            response = await self._posts.post(uri, body, headers, timeout_s=_TIMEOUT_S)
-        except (OSError, ValueError) as error:
-            cause = error.__cause__
-            return error_text(cause if isinstance(cause, OSError) and cause.errno else error)
-        else:
-            return None if response.status == 200 else f"status {response.status}"
-        finally:
-            self.posts_in_flight[uri] -= 1
-            if not self.posts_in_flight[uri]:
-                del self.posts_in_flight[uri]
+
+async def _post(state: SimulatorState, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
+    """Send updates in one POST; return what went wrong, or None after a 200."""
+    body = envelope(waba_id, updates, state.accounts.numbers)
+    secret = destination.app_secret
+    signature: str | None = sign_body(secret, body)
+    match await find_post_fault(state, updates):
+        case "garbage":
+            await _post_once(state, destination.uri, GARBAGE_BODY, sign_body(secret, GARBAGE_BODY))
+        case "wrong_signature":
+            signature = sign_body(f"not {secret}", body)
+        case "unsigned":
+            signature = None
+        case _:
+            pass
+    return await _post_once(state, destination.uri, body, signature)
+
+
+async def _post_once(state: SimulatorState, uri: str, body: bytes, signed: str | None) -> str | None:
+    delivery = state.webhooks
+    headers = {"Content-Type": "application/json", "User-Agent": "facebookexternalua"}
+    if signed is not None:
+        headers["X-Hub-Signature-256"] = signed
+    delivery.posts_begun += 1
+    delivery.posts_in_flight[uri] += 1
+    try:
+        response = await delivery.client.post(uri, body, headers, timeout_s=POST_TIMEOUT_S)
+    except (OSError, ValueError) as error:
+        cause = error.__cause__
+        return error_text(cause if isinstance(cause, OSError) and cause.errno else error)
+    else:
+        return None if response.status == 200 else f"status {response.status}"
+    finally:
+        delivery.posts_in_flight[uri] -= 1
+        if not delivery.posts_in_flight[uri]:
+            del delivery.posts_in_flight[uri]
 
 
 def _retry_owner(outlet: Outlet) -> str:

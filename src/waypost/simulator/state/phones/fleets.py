@@ -8,7 +8,7 @@ import msgspec
 
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.phones.script_steps import Script, ScriptStep, read_steps
-from waypost.simulator.storage.keyed_store import CachedKeyedValues, StoredKind
+from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Store
 
 MAX_FLEET_PHONES: Final = 1_000_000
@@ -61,7 +61,7 @@ class Fleets:
     def __init__(self, store: Store) -> None:
         self._first_numbers: list[int] = []
         self._by_number: list[Fleet] = []
-        self.by_name = CachedKeyedValues(store, FLEETS.name, Fleet).all
+        self.by_name = FLEETS.cached_in(store).all
         store.register_reset(self.sort)
 
     def sort(self) -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from waypost.base.clock import DAY_MS
 from waypost.simulator.state.phones.fleets import Fleet, Fleets
 from waypost.simulator.state.phones.phone import SimulatedPhone, decode_user_id, encode_user_id
-from waypost.simulator.storage.keyed_store import CachedKeyedValues
+from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.settings import SimulatorSettingsStore
 from waypost.simulator.storage.store import Statement, Store
 
@@ -17,6 +17,13 @@ PHONE_KIND: Final = "phone"
 """The kind of phones in the table `state`."""
 NUMBER_KNOWN_MS: Final = 30 * DAY_MS  # Source: facts 7.5
 WINDOW_MS: Final = DAY_MS  # Source: facts 4.1
+PHONES: Final = StoredKind(
+    PHONE_KIND,
+    SimulatedPhone,
+    keys_of=lambda phone: [(name, key) for name in ("user_id", "wa_id") if (key := getattr(phone, name))],
+)
+WINDOWS: Final = StoredKind("window", int)
+"""When a phone last wrote: of a business number, by phone."""
 _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
 
 
@@ -27,16 +34,13 @@ class Phones:
         self._store = store
         self._settings = settings
         self._fleets = fleets
-        self.windows = CachedKeyedValues(store, "window", int)
-        """When a phone last wrote: of a business number, by phone."""
-        self._phones = CachedKeyedValues(store, PHONE_KIND, SimulatedPhone)
-        self._by_user_id = self._phones.index(lambda phone: (phone.user_id,) if phone.user_id else ())
-        self._by_wa_id = self._phones.index(lambda phone: (phone.wa_id,) if phone.wa_id else ())
+        self.windows = WINDOWS.cached_in(store)
+        self._phones = PHONES.cached_in(store)
         self.by_digits = self._phones.all
 
     def find_number(self, digits: str) -> str:
         """Return the number of the phone with a WhatsApp id, or the digits if no phone has such an id."""
-        known = self._by_wa_id.get(digits)
+        known = self._phones.by_further_key.get(("wa_id", digits))
         return digits if known is None else known.phone
 
     def find_or_create(self, phone: str) -> SimulatedPhone:
@@ -47,7 +51,7 @@ class Phones:
         known = self.find_or_default(phone)
         if phone not in self.by_digits and self._fleets.find_fleet(phone) is None and is_phone_number(phone):
             self._phones.put(known, phone)
-            self._store.write_soon([self._phones.add_statement(known, phone)])
+            self._store.write_soon([PHONES.add_statement(known, phone)])
         return self.fill_user_id(known)
 
     def find_or_default(self, phone: str) -> SimulatedPhone:
@@ -85,12 +89,12 @@ class Phones:
         """Set members of a phone in memory, new or known; return the statement that stores it."""
         changed = replace(self.find_or_default(phone), **changes)
         self._phones.put(changed, phone)
-        return self._phones.save_statement(changed, phone)
+        return PHONES.save_statement(changed, phone)
 
     def find_by_user_id(self, user_id: str) -> SimulatedPhone | None:
         """Return the phone with a user id, its own or derived from its number; None if there is none."""
         digits = decode_user_id(user_id) or ""
-        phone = self._by_user_id.get(user_id) or self.by_digits.get(digits)
+        phone = self._phones.by_further_key.get(("user_id", user_id)) or self.by_digits.get(digits)
         phone = phone or (self._fleets.fleet_phone(digits) if digits else None)
         visible = None if phone is None else self.fill_user_id(phone)
         return visible if visible is not None and visible.user_id == user_id else None
@@ -134,7 +138,7 @@ class Phones:
             for collection in collections:
                 collection.pop_range(*fleet.range)
 
-        return [collection.delete_range_statement(*fleet.range) for collection in collections], clear
+        return [collection.kind.delete_range_statement(*fleet.range) for collection in collections], clear
 
 
 @lru_cache(maxsize=16_384)

@@ -12,7 +12,7 @@ from waypost.base.written_numbers import json_decoder
 from waypost.simulator.state.phones.fleets import Fleet, Fleets
 from waypost.simulator.state.phones.phones import Phones
 from waypost.simulator.state.phones.script_steps import RenderedMessage, Script, ScriptStep, plan_steps, read_steps
-from waypost.simulator.storage.keyed_store import CachedKeyedValues
+from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Statement, Store
 from waypost.simulator.storage.tables import messages
 from waypost.simulator.storage.tables.phone_plans import (
@@ -23,6 +23,7 @@ from waypost.simulator.storage.tables.phone_plans import (
     delete_range,
 )
 
+_USES: Final = StoredKind("script_use", dict[int, int])  # by step: of a script's owner, by phone
 _UNPLANNED: Final = frozenset({"read", "nothing"})
 
 
@@ -51,7 +52,7 @@ class Scripts:
         self._fleets = fleets
         self._phones = phones
         self._received: dict[str, int] = {}
-        self._uses = CachedKeyedValues(store, "script_use", dict[int, int])  # by step: of a script's owner, by phone
+        self._uses = _USES.cached_in(store)
         store.register_reset(self._received.clear)
 
     async def open(self) -> None:
@@ -130,7 +131,7 @@ class Scripts:
         if counted:
             now_used = {**earlier_uses, **counted}
             self._uses.put(now_used, phone, script.owner)
-            self._store.write_soon([self._uses.save_statement(now_used, phone, script.owner)])
+            self._store.write_soon([_USES.save_statement(now_used, phone, script.owner)])
         return ScriptPlan(
             decides_reading=any(step.do == "read" for step in script.steps),
             read_after_ms=read_after_ms,
@@ -158,7 +159,7 @@ class Scripts:
         return [
             *delete_range(*fleet.range),
             *self._reset_statements(fleet.owner, steps),
-            self._uses.delete_range_statement(*fleet.range),
+            _USES.delete_range_statement(*fleet.range),
         ], clear
 
     def _reset_statements(self, owner: str, steps: int) -> list[Statement]:
@@ -166,7 +167,7 @@ class Scripts:
         dropped = [
             PLANNED_ACTIONS.delete(owner=owner),
             STEP_COUNTS.delete(owner=owner),
-            self._uses.delete_owner_statement(owner),
+            _USES.delete_owner_statement(owner),
         ]
         return dropped + [STEP_COUNTS.insert(StepCount(owner, step)) for step in range(steps)]
 
