@@ -14,8 +14,8 @@ from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIG
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.media.control import MediaBody
 from waypost.simulator.serving.control_api import CALLS
-from waypost.simulator.serving.graph_routes import CALL_NAMES
-from waypost.simulator.storage.settings import ChangeableSettings
+from waypost.simulator.state.graph_operations import call_names
+from waypost.simulator.state.settings import ChangeableSettings
 
 
 def control_page() -> str:
@@ -99,7 +99,7 @@ def faults_page() -> str:
         "## Filters",
         table(("Member", "Value"), [(f"`{name}`", text) for name, text in FAULT_FILTERS.items()]),
         "## Calls",
-        ", ".join(f"`{name}`" for name in CALL_NAMES) + ".",
+        ", ".join(f"`{name}`" for name in call_names()) + ".",
         "## Webhooks",
         ", ".join(f"`{name}`" for name in WEBHOOKS) + ".",
     )

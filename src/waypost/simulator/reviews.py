@@ -31,12 +31,6 @@ _IDLE_WAIT_MS: Final = 3_600_000
 _VARIABLE_NAME: Final = re.compile(r"[1-9][0-9]{0,3}|[a-z_][a-z0-9_]*")
 _ADJACENT: Final = re.compile(r"\}\}\s*\{\{")
 
-# Source: facts 3.1
-REJECTION_REASONS: Final = (
-    "ABUSIVE_CONTENT", "CATEGORY_NOT_AVAILABLE", "INCORRECT_CATEGORY", "INVALID_FORMAT", "NONE",
-    "PROMOTIONAL", "SCAM", "TAG_CONTENT_MISMATCH",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class ReviewRule:

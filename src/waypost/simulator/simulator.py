@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel, format_count
-from waypost.simulator.accounts.model import save_account, save_app, save_number
+from waypost.simulator.accounts.model import save_account, save_app
 from waypost.simulator.apis.control_operations import read_members
 from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import SnapshotStore
@@ -22,13 +22,14 @@ from waypost.simulator.handsets.planned_actions import start_planned_actions
 from waypost.simulator.media.model import add_inbound_media, sweep_media
 from waypost.simulator.media.uploads import sweep_uploads
 from waypost.simulator.messages.held_messages import resume_held
+from waypost.simulator.numbers.model import save_number
 from waypost.simulator.reviews import start_reviews
 from waypost.simulator.serving.control_api import ControlApi
 from waypost.simulator.serving.graph_api import GraphApi
 from waypost.simulator.state.accounts import Account, GraphApp, Number
+from waypost.simulator.state.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.usage_counts import open_usage_counts
-from waypost.simulator.storage.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.model import TEMPLATES, save_template
 from waypost.simulator.webhooks.webhooks import retry_now, start_loops, start_webhooks, stop_webhooks

@@ -13,8 +13,8 @@ from waypost.simulator.apis.control_operations import Endpoint, declared_struct
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
 from waypost.simulator.serving.control_api import CALLS
 from waypost.simulator.serving.declarations import SETTING_TITLES
-from waypost.simulator.serving.graph_routes import CALL_NAMES
-from waypost.simulator.storage.settings import ChangeableSettings
+from waypost.simulator.state.graph_operations import call_names
+from waypost.simulator.state.settings import ChangeableSettings
 
 BODY = [{"type": "BODY", "text": "Hello there"}]
 
@@ -26,7 +26,7 @@ async def test_fault_kinds_match_the_table(bench: Bench) -> None:
         (kind.target, kind.name, kind.effect) for kind in FAULT_KINDS
     ]
     assert [one["name"] for one in shown["when"]] == [parameter.name for parameter, _ in FAULT_TRIGGERS]
-    assert set(shown["call"]) == {"*", *CALL_NAMES}
+    assert set(shown["call"]) == {"*", *call_names()}
     assert set(shown["webhook"]) == {"*", *WEBHOOKS}
     assert set(shown["filters"]) == {"app", "waba_id", "number", "phone", "template"}
 

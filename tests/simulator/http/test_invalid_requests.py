@@ -22,10 +22,11 @@ from waypost.simulator.flows.model import Flow
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.media.model import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
-from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
+from waypost.simulator.messages.marketing import SimulatedAd
 from waypost.simulator.serving.control_api import CALLS as ALL_CALLS
 from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, partner_id
+from waypost.simulator.templates.nodes import AD_PREFIX
 from waypost.simulator.templates.template import SimulatedTemplate
 
 CALLS: Final = [call for call in ALL_CALLS if not call[1].startswith("/control/partners")]

@@ -9,7 +9,7 @@ import pytest
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
 from tests.support.manual_clock import ManualClock
 from waypost.simulator.apis.errors import TITLES
-from waypost.simulator.messages.limits import SENDING_RESTRICTIONS
+from waypost.simulator.numbers.model import SENDING_RESTRICTIONS
 
 HOUR_MS = 3_600_000
 HELLO: list[dict[str, Any]] = [{"type": "BODY", "text": "Hello there"}]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, WEBHOOKS
 from waypost.simulator.faults.fault_reading import read_faults
-from waypost.simulator.serving.graph_routes import CALL_NAMES, ROOT_ROUTES, ROUTES
-from waypost.simulator.state.graph_operations import MARK_READ, SEND
+from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES
+from waypost.simulator.state.graph_operations import MARK_READ, SEND, call_names
 
 CALL = {"on": "call", "what": {"error": 2}}
 WEBHOOK = {"on": "webhook", "what": {"drop": True}}
@@ -112,7 +112,7 @@ def test_every_route_has_a_unique_call_name() -> None:
     shared = ("library.list", SEND)  # two edges of one call each
     names = [row.name for row in ROUTES.values() if row.name not in shared]
     assert len(names) == len(set(names))
-    assert {row.name for row in (*ROUTES.values(), *ROOT_ROUTES.values())} | {MARK_READ} == set(CALL_NAMES)
+    assert {row.name for row in (*ROUTES.values(), *ROOT_ROUTES.values())} | {MARK_READ} == set(call_names())
 
 
 NAMES = st.sampled_from(

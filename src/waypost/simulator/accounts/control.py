@@ -7,11 +7,12 @@ from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.model import save_account, save_app
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find
 from waypost.simulator.apis.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
 from waypost.simulator.numbers.control import number_view
 from waypost.simulator.state.accounts import Account, Destination, GraphApp, owner_id, partner_id
+from waypost.simulator.state.control_parameters import PathAccount, PathApp
 from waypost.simulator.state.records import DIRECT_SEND, MARKETING
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import PERMISSIONS, Token, all_tokens, find_token, save_token, token_app
@@ -29,8 +30,6 @@ from waypost.simulator.webhooks.webhooks import (
 
 _ADDRESS = "an http or https URL, or an empty text: no webhooks"
 
-PathAccount = Annotated[Account, path_object("waba_id", lambda state: state.accounts.by_id, "is no account")]
-PathApp = Annotated[GraphApp, path_object("app_id", lambda state: state.accounts.apps, "is no app")]
 
 KnownToken = Annotated[Name, accepts("one that GET /control/tokens shows")]
 """A token, in the body because URLs are logged."""

@@ -7,13 +7,17 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.json_values import list_or_none, text_or_none
+from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.accounts import model as saving
+from waypost.simulator.accounts.model import set_number_webhook
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.state.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription
+from waypost.simulator.numbers.names import check_display_name
+from waypost.simulator.numbers.registration import read_pin
+from waypost.simulator.state.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription, Number
 from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.records import NAMES, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, retry_now, verify_endpoint
@@ -148,4 +152,31 @@ async def subscribe(state: SimulatorState, call: Call, account: Account) -> dict
 async def unsubscribe(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Stop the account's webhooks to the calling app. Source: facts 1."""
     await saving.unsubscribe(state, account.waba_id, call.app_id)
+    return GRAPH_SUCCESS
+
+
+@operation("numbers.change", "POST", Number)
+async def change_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Set the number's PIN, a callback URI of its own, or request a display name; an empty URI removes it.
+
+    Source: facts 7.1, "override"; the operator's page "Display names".
+    """
+    fields, number_id = call.fields, number.phone_number_id
+    webhook, name = fields.get("webhook_configuration"), fields.get("new_display_name")
+    if webhook is None and name is None and "pin" not in fields:
+        raise bad_parameter("The parameter pin, new_display_name or webhook_configuration is required.")
+    requested = {"requested_name": name, "requested_status": "PENDING_REVIEW"}
+    if name is not None:
+        check_display_name("new_display_name", name)
+        await state.transact(lambda transaction: transaction.change_record(number_id, NAMES, **requested))
+    if webhook is not None:
+        configuration = object_or_none(webhook)
+        if configuration is None:
+            raise bad_parameter("Param webhook_configuration must be an object.")
+        uri = await read_override(state, call.app_id, number.waba_id, configuration)
+        await set_number_webhook(state, call.app_id, number, uri)
+        await retry_now(state, number.waba_id)
+    if "pin" in fields:
+        pin = read_pin("pin", fields["pin"])
+        await state.transact(lambda transaction: transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0))
     return GRAPH_SUCCESS

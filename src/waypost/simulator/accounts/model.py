@@ -6,7 +6,6 @@ from waypost.simulator.state.accounts import (
     ACCOUNTS,
     APPS,
     NUMBER_WEBHOOKS,
-    NUMBERS,
     SUBSCRIPTIONS,
     Account,
     GraphApp,
@@ -40,18 +39,6 @@ async def save_account(state: SimulatorState, account: Account) -> None:
                 transaction.save(SUBSCRIPTIONS, replace(subscription, app_id=app_id), app_id, waba_id)
         transaction.save(ACCOUNTS, account, waba_id)
         transaction.follow(state.accounts.clear_tokens)
-
-    await state.transact(write)
-
-
-async def save_number(state: SimulatorState, number: Number) -> None:
-    """Create or update a number; another one with its digits is deleted."""
-
-    def write(transaction: Transaction) -> None:
-        for known in transaction.values(NUMBERS).values():
-            if known.phone_number == number.phone_number and known.phone_number_id != number.phone_number_id:
-                transaction.delete(NUMBERS, known.phone_number_id)
-        transaction.save(NUMBERS, number, number.phone_number_id)
 
     await state.transact(write)
 

@@ -19,10 +19,9 @@ from waypost.simulator.calling.model import (
     send,
     send_end,
 )
-from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
-from waypost.simulator.handsets.control import PathPhone
-from waypost.simulator.handsets.control_actions import business_number, check_reachable
-from waypost.simulator.numbers.blocks import is_blocked
+from waypost.simulator.numbers.calling_settings import is_calling_enabled, is_sip_enabled
+from waypost.simulator.numbers.model import is_blocked
+from waypost.simulator.state.control_parameters import PathPhone, business_number, check_reachable
 from waypost.simulator.state.records import SETTINGS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 

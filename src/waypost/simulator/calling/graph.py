@@ -12,7 +12,7 @@ from waypost.simulator.apis.errors import bad_parameter, message_error
 from waypost.simulator.apis.parameters import ProductParameters, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling.model import CALLS, CallState, call_error, end_call, save_call, unschedule_end
-from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
+from waypost.simulator.numbers.calling_settings import is_calling_enabled, is_sip_enabled
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.records import SETTINGS

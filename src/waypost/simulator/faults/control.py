@@ -28,7 +28,7 @@ from waypost.simulator.faults.model import (
     fault_view,
     list_firings,
 )
-from waypost.simulator.serving.graph_routes import CALL_NAMES
+from waypost.simulator.state.graph_operations import call_names
 from waypost.simulator.state.simulator_state import SimulatorState
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
@@ -62,7 +62,7 @@ async def list_fault_kinds() -> dict[str, Any]:
         ],
         "when": [{**_parameter_view(parameter), "fires": fires} for parameter, fires in FAULT_TRIGGERS],
         "filters": FAULT_FILTERS,
-        CALL: [ANY, *sorted(CALL_NAMES)],
+        CALL: [ANY, *call_names()],
         WEBHOOK: [ANY, *WEBHOOKS],
     }
 

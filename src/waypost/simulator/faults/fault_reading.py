@@ -22,8 +22,7 @@ from waypost.simulator.faults.fault_kinds import (
     WEBHOOK,
     WEBHOOKS,
 )
-from waypost.simulator.serving.graph_routes import CALL_NAMES, TEMPLATE_CALL_NAMES
-from waypost.simulator.state.graph_operations import SEND
+from waypost.simulator.state.graph_operations import SEND, call_names
 
 _MAX_FAULTS: Final = 1000
 _SEED: Final = MemberDeclaration("seed", "whole", 0, 2**63 - 1)
@@ -42,17 +41,6 @@ _MEMBERS: Final = (
     "what",
     *(parameter.name for parameter in _COMMON_PARAMETERS),
 )
-_NAMES_BY_TARGET: Final = {CALL: CALL_NAMES, WEBHOOK: WEBHOOKS}
-# fmt: off
-_FILTERABLE_NAMES: Final = {  # the call and webhook names that a filter may narrow; the other filters narrow all
-    # on and filter          names
-    (CALL,    "phone"):     frozenset({ANY, SEND}),
-    (CALL,    "template"):  TEMPLATE_CALL_NAMES | {ANY},
-    (WEBHOOK, "phone"):     frozenset({ANY, INBOUND, *STATUSES}),
-    (WEBHOOK, "template"):  frozenset({ANY, *STATUSES, *TEMPLATE_FIELDS}),
-    (WEBHOOK, "number"):    frozenset({ANY, INBOUND, *STATUSES}),
-}
-# fmt: on
 
 
 class InvalidScenario(Exception):
@@ -116,7 +104,7 @@ def read_faults(value: object) -> list[dict[str, Any]]:
 def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, Any]:
     check_names(members, _MEMBERS, path)
     on = members.get("on")
-    if not isinstance(on, str) or on not in _NAMES_BY_TARGET:
+    if not isinstance(on, str) or on not in (CALL, WEBHOOK):
         raise ControlApiError(
             f"{path}on", describe_invalid(on) if "on" in members else "is missing", f"{CALL} or {WEBHOOK}"
         )
@@ -124,8 +112,8 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
     if other in members:
         raise ControlApiError(f"{path}{other}", f"does not go with on: {on}", f"{on}, and no {other}")
     name = members.get(on, ANY)
-    if name != ANY and name not in _NAMES_BY_TARGET[on]:
-        names = (ANY, *_NAMES_BY_TARGET[on])
+    names = (ANY, *(call_names() if on == CALL else WEBHOOKS))
+    if name not in names:
         matches = difflib.get_close_matches(str(name), names, n=1)
         hint = f"did you mean {matches[0]}?" if matches else ""
         raise ControlApiError(f"{path}{on}", f"{str(name)[:100]!r} is unknown", ", ".join(names), hint=hint)
@@ -134,14 +122,29 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
             continue
         if not _TEXT.accepts(members[filter_name]):
             raise ControlApiError(f"{path}{filter_name}", "is not a text of 1 to 512 characters", accepted)
-        names = _FILTERABLE_NAMES.get((on, filter_name))
-        if names is not None and name not in names:
+        filterable = _filterable_names(on, filter_name)
+        if filterable is not None and name not in filterable:
             rule = f"does not go with {on}: {name}, which names none"
-            raise ControlApiError(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(names))}")
+            raise ControlApiError(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(filterable))}")
     check_values(_COMMON_PARAMETERS, members, path)
     when, what = _read_when(members, f"{path}when"), _read_what(members, f"{path}what", on, name)
     fault = {**members, on: name, "when": when, "what": what}
     return fault if seed is None else {**fault, "seed": fault.get("seed", seed)}
+
+
+def _filterable_names(on: str, filter_name: str) -> set[str] | None:
+    """Return the names of calls or webhooks that a filter may narrow; None: all."""
+    match on, filter_name:
+        case "call", "phone":
+            return {ANY, SEND}
+        case "call", "template":
+            return {ANY, SEND, *(name for name in call_names() if name.startswith("templates."))}
+        case "webhook", "phone" | "number":
+            return {ANY, INBOUND, *STATUSES}
+        case "webhook", "template":
+            return {ANY, *STATUSES, *TEMPLATE_FIELDS}
+        case _:
+            return None
 
 
 def _read_when(fault: dict[str, Any], path: str) -> dict[str, Any]:

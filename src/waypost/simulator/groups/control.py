@@ -1,14 +1,13 @@
-"""Control API calls for groups: joining, leaving, reading and writing as a phone's owner."""
+"""Control API calls for groups: listing, joining and leaving as a phone's owner."""
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
-from msgspec.structs import asdict, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
-from waypost.base.json_values import text_or_none
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, path_object
-from waypost.simulator.apis.field_types import Name, Position, WaitMs, accepts
+from waypost.simulator.apis.field_types import Name
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
     GROUPS,
@@ -25,13 +24,8 @@ from waypost.simulator.groups.model import (
     request_members,
     send,
 )
-from waypost.simulator.handsets.control import PathPhone
-from waypost.simulator.handsets.control_actions import PhoneMessageBody, check_online, send_content
-from waypost.simulator.handsets.group_chats import list_group_messages, wait_for_group_messages
-from waypost.simulator.handsets.group_chats import read_group as read_group_messages
-from waypost.simulator.messages.message_checks import GROUP_PREFIX
+from waypost.simulator.state.control_parameters import PathPhone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
-from waypost.simulator.storage.tables.messages import MESSAGES
 
 PathGroup = Annotated[
     SimulatedGroup,
@@ -55,23 +49,17 @@ class GroupView(Struct):
     join_requests: list[str]
 
 
-class GroupChat(GroupView):
-    """A group with its messages as a phone shows them."""
-
-    messages: list[dict[str, Any]]
-
-
 @operation("GET", "/control/groups", groups=list[GroupView])
 async def list_groups(state: SimulatorState) -> dict[str, Any]:
     """Return all groups with their invite links and participants, oldest first."""
-    return {"groups": [_group_view(group) for group in state.values(GROUPS).values()]}
+    return {"groups": [group_view(group) for group in state.values(GROUPS).values()]}
 
 
 @operation("GET", "/control/phones/{phone}/groups", phone=str, groups=list[GroupView])
 async def list_phone_groups(state: SimulatorState, phone: PathPhone) -> dict[str, Any]:
     """Return the groups that a phone is in, oldest first."""
     groups = [group for group in state.values(GROUPS).values() if group.find_participant(phone) is not None]
-    return {"phone": phone, "groups": [_group_view(group) for group in groups]}
+    return {"phone": phone, "groups": [group_view(group) for group in groups]}
 
 
 @operation("POST", "/control/phones/{phone}/groups")
@@ -100,7 +88,7 @@ async def join_group(state: SimulatorState, phone: PathPhone, *, invite_link: Na
         transaction.save(GROUPS, changed, group.group_id)
         return changed
 
-    return _group_view(await state.transact(write))
+    return group_view(await state.transact(write))
 
 
 @operation("DELETE", "/control/phones/{phone}/groups/{group_id}", phone=str, left=str)
@@ -122,59 +110,6 @@ async def leave_group(state: SimulatorState, phone: PathPhone, group: PathGroup)
     return {"phone": phone, "left": group.group_id}
 
 
-@operation("GET", "/control/phones/{phone}/groups/{group_id}")
-async def show_phone_group(
-    state: SimulatorState,
-    phone: PathPhone,
-    group: PathGroup,
-    *,
-    after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None,
-    limit: Annotated[int, Meta(ge=0, le=1000)] = 100,
-    wait_ms: WaitMs = 0,
-) -> GroupChat:
-    """Return a group and its messages as a phone shows them, newest last: those since it joined.
-
-    A message from a phone has `from`. With `wait_ms` the response waits for a message after `after`; without `after`,
-    for an unread or a new one.
-    """
-    participant = check_participant(phone, group)
-    if wait_ms:
-        shown = await wait_for_group_messages(state, group, participant, wait_ms=wait_ms, after=after, limit=limit)
-    else:
-        shown = await list_group_messages(state, group, participant, after=after or 0, limit=limit)
-    return GroupChat(**asdict(_group_view(group)), messages=shown)
-
-
-@operation("POST", "/control/phones/{phone}/groups/{group_id}/messages", wamid=str)
-async def write_to_group(
-    state: SimulatorState, phone: PathPhone, group: PathGroup, body: PhoneMessageBody
-) -> dict[str, str]:
-    """Send a message from a phone to a group; reads what has arrived there, and opens no window."""
-    check_participant(phone, group)
-    check_online(state, phone)
-    recipient = GROUP_PREFIX + group.group_id
-    reaction = body.reaction if body.type == "reaction" and body.reaction else {}
-    for field, wamid in (
-        ("context_id", body.context_id),
-        ("reaction.message_id", text_or_none(reaction.get("message_id"))),
-    ):
-        if wamid is not None and not await MESSAGES.find(state.store, wamid=wamid, phone=recipient):
-            raise ControlApiError(field, "is not in the group", "a wamid of the group's messages", status=404)
-    await state.transact(read_group_messages(state, phone, group))
-    wamid = await send_content(state, phone, state.accounts.numbers[group.phone_number_id], body, group)
-    for participant in group.participants:
-        state.delivery_signals.wake(participant.phone)
-    return {"wamid": wamid}
-
-
-@operation("POST", "/control/phones/{phone}/groups/{group_id}/read", read=int)
-async def read_group(state: SimulatorState, phone: PathPhone, group: PathGroup) -> dict[str, int]:
-    """Mark all messages of a group as read on a phone."""
-    check_participant(phone, group)
-    check_online(state, phone)
-    return {"read": await state.transact(read_group_messages(state, phone, group))}
-
-
 def check_participant(phone: str, group: SimulatedGroup) -> GroupParticipant:
     """Return a phone's participation in a group.
 
@@ -188,7 +123,8 @@ def check_participant(phone: str, group: SimulatedGroup) -> GroupParticipant:
     return participant
 
 
-def _group_view(group: SimulatedGroup) -> GroupView:
+def group_view(group: SimulatedGroup) -> GroupView:
+    """Return a group with its participants and requests to join."""
     return GroupView(
         group_id=group.group_id,
         phone_number_id=group.phone_number_id,

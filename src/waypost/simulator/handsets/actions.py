@@ -29,7 +29,7 @@ from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
-from waypost.simulator.numbers.blocks import is_blocked
+from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone

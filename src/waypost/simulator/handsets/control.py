@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, UnsetType
-from starlette.requests import Request
 
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, ParameterReader, present_members
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, present_members
 from waypost.simulator.apis.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets import reachability
 from waypost.simulator.handsets.actions import list_spam_reports
@@ -23,8 +22,8 @@ from waypost.simulator.handsets.inboxes import (
     wait_for_new_message,
 )
 from waypost.simulator.messages.statuses import PHONE_CONDITIONS
+from waypost.simulator.state.control_parameters import PathPhone
 from waypost.simulator.state.phones.phone import READ_ON_REQUEST, SimulatedPhone
-from waypost.simulator.state.phones.phones import phone_digits
 from waypost.simulator.state.phones.script_steps import read_steps
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import Statement
@@ -44,15 +43,6 @@ _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
 _PARENT_ID = accepts("as in US.ENT.1349, or empty: none", r"^[A-Z]{2}\.ENT\.[0-9A-Za-z]{1,128}$|^$")
 _SHOWS_NUMBER = accepts("true or false; false needs a user_id")
 
-
-def _read_phone(state: SimulatorState, request: Request) -> str:
-    digits = phone_digits(request.path_params["phone"])
-    if digits is None:
-        raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
-    return state.phones.find_number(digits)
-
-
-PathPhone = Annotated[str, ParameterReader(_read_phone)]
 
 operation = ControlOperations()
 

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from waypost.base.invalid_values import accepted_by
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations
 from waypost.simulator.apis.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets import actions as handset_actions
@@ -20,7 +20,7 @@ from waypost.simulator.handsets.actions import (
     submit_response,
     tap,
 )
-from waypost.simulator.handsets.control import PathPhone, phone_details
+from waypost.simulator.handsets.control import phone_details
 from waypost.simulator.handsets.inboxes import any_unread, find_message, wait_for_messages
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
@@ -37,6 +37,7 @@ from waypost.simulator.messages.marketing import MARKETING_MARK, click_link
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.payments import model as payments
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.control_parameters import PathPhone, business_number, check_online, check_reachable
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
 
@@ -101,15 +102,6 @@ class PressedButton(Struct):
     message_id: str
     button: dict[str, Any]
     click_id: str | UnsetType | None = UNSET
-
-
-def business_number(state: SimulatorState, digits: str) -> Number:
-    """Return the business number that has these digits.
-
-    Raises:
-        ControlApiError: there is none.
-    """
-    return find(state.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
 
 
 @operation("POST", "/control/phones/{phone}/messages", wamid=str)
@@ -333,21 +325,6 @@ def _is_used(message: SimulatedMessage, items: list[SimulatedMessage]) -> bool:
         item.is_inbound and item.context_id == message.wamid and item.type in ("button", "interactive")
         for item in items
     )
-
-
-def check_reachable(state: SimulatorState, phone: str, number: Number) -> None:
-    """Check that a phone is online and has not blocked the business."""
-    check_online(state, phone)
-    if number.phone_number_id in state.phones.find_or_default(phone).has_blocked:
-        accepted = f"POST /control/phones/{phone}/block with blocks: false first"
-        raise ControlApiError("to", "has been blocked by the phone's owner", accepted, status=409)
-
-
-def check_online(state: SimulatorState, phone: str) -> None:
-    """Check that a phone is online."""
-    if state.phones.find_or_default(phone).is_offline:
-        accepted = f"PUT /control/phones/{phone} with is_offline: false first"
-        raise ControlApiError("phone", "is offline", accepted, status=409)
 
 
 def _has_code(item: SimulatedMessage) -> bool:

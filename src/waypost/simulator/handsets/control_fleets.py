@@ -9,7 +9,7 @@ from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, find, path_object
 from waypost.simulator.apis.field_types import BusinessNumber, Digits, accepts
 from waypost.simulator.handsets.control import PhoneSettingsBody, Script, Seed, phone_settings
-from waypost.simulator.handsets.control_actions import business_number
+from waypost.simulator.state.control_parameters import business_number
 from waypost.simulator.state.phones.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
 from waypost.simulator.state.phones.script_steps import read_steps
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction

@@ -20,9 +20,9 @@ from waypost.simulator.apis.control_operations import (
 )
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.apis.field_types import BusinessNumber, FileName, Name, Text
-from waypost.simulator.handsets.control_actions import business_number
 from waypost.simulator.media.model import MEDIA, SimulatedMedia, add_inbound_media, add_media, delete_media, find_media
 from waypost.simulator.media.uploads import UPLOADS, UploadSession, find_by_handle
+from waypost.simulator.state.control_parameters import business_number
 from waypost.simulator.state.simulator_state import SimulatorState
 
 _MAX_BASE64_BYTES: Final = 140_000_000

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
-from waypost.simulator.accounts.control import PathAccount
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations
 from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.apis.field_types import USER_ID, Name, accepts
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
+from waypost.simulator.state.control_parameters import PathAccount
 from waypost.simulator.state.outbox import failed_status_phone, status_content, status_recipient
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction

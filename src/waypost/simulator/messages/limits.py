@@ -1,91 +1,25 @@
 """Limits of a business number: restrictions, messaging limit and send rates."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from waypost.base.clock import DAY_MS, HOUR_MS
-from waypost.base.json_values import integer_or_none, list_or_none, text_or_none
+from waypost.base.json_values import list_or_none
 from waypost.simulator.apis.errors import message_error
 from waypost.simulator.flows.model import BLOCKED, FLOWS, THROTTLED, Flow
 from waypost.simulator.messages.template_sends import RenderedMessage
+from waypost.simulator.numbers.model import find_restriction
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
+from waypost.simulator.state.records import ALLOWED, IDENTITY, NUMBER_STATUS
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.usage_counts import FLOW_SENDS, REACHED, note_usage, recent_usage
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.templates.template import SimulatedTemplate
 
 _MAX_FLOW_SENDS_PER_HOUR: Final = 10  # Source: facts 8, "Flow in throttled state"
-MAX_ALLOWED_PHONES: Final = 5  # Source: facts 8, "Test numbers"
 
-
-class SendingRestriction(NamedTuple):
-    """One row: a restriction that stops a number from sending."""
-
-    code: int  # the error code of its messages
-    status: str  # of the number's node
-    details: str  # the operator's text
-    fails_later: bool = False  # a status reports the error, after the message was accepted
-    only_marketing: bool = False  # it stops only marketing templates
-
-
-SENDING_RESTRICTIONS: Final = {  # Source: facts 5.2, modes S and A; the names are ours
-    "UNREGISTERED": SendingRestriction(
-        133010, "DISCONNECTED", "The phone number is not registered on the WhatsApp Business Platform."
-    ),
-    "DELETED": SendingRestriction(33, "DELETED", "The business phone number has been deleted."),
-    "LOCKED": SendingRestriction(
-        131031, "BANNED", "The WhatsApp Business account has been restricted or disabled for violating a policy."
-    ),
-    "POLICY_BLOCKED": SendingRestriction(
-        368, "RESTRICTED", "The WhatsApp Business account has been temporarily blocked for violating a policy."
-    ),
-    "ACCESS_DENIED": SendingRestriction(131005, "CONNECTED", "The permission was not granted or has been removed."),
-    "MAINTENANCE": SendingRestriction(
-        131057, "CONNECTED", "The account is in maintenance mode, perhaps because its throughput is being upgraded."
-    ),
-    "UNAVAILABLE": SendingRestriction(131016, "CONNECTED", "A service is temporarily unavailable."),
-    "BAD_CERTIFICATE": SendingRestriction(
-        131045, "DISCONNECTED", "The message failed because of a phone number registration error."
-    ),
-    "MARKETING_DISABLED": SendingRestriction(
-        131063, "CONNECTED", "Marketing templates are disabled on Cloud API.", only_marketing=True
-    ),
-    "UNPAID": SendingRestriction(
-        131042, "CONNECTED", "There was an error related to the payment method.", fails_later=True
-    ),
-    "NAME_NOT_APPROVED": SendingRestriction(
-        131037, "CONNECTED", "The 555 number needs an approved display name before it can send.", fails_later=True
-    ),
-    "COUNTRY_RESTRICTED": SendingRestriction(
-        130497, "CONNECTED", "The business may not message users in this country.", fails_later=True
-    ),
-    "SPAM_LIMITED": SendingRestriction(
-        131048,
-        "FLAGGED",
-        "There are restrictions on how many messages can be sent from this number, because earlier ones were blocked "
-        "or reported.",
-        fails_later=True,
-    ),
-}
 
 # Source: facts 8, "Messaging limit": unique users outside the window in 24 hours
 TIERS: Final = {"TIER_250": 250, "TIER_2K": 2_000, "TIER_10K": 10_000, "TIER_100K": 100_000}
-
-
-def find_restriction(state: SimulatorState, phone_number_id: str) -> SendingRestriction | None:
-    """Return the restriction that stops the number now; None if there is none."""
-    return SENDING_RESTRICTIONS.get(find_restriction_name(state, phone_number_id) or "")
-
-
-def find_restriction_name(state: SimulatorState, phone_number_id: str) -> str | None:
-    """Return the name of the restriction that stops the number now; None if there is none."""
-    record = state.record(phone_number_id, SENDING_RESTRICTION)
-    if not record:
-        return None
-    until_ms = integer_or_none(record.get("until_ms"))
-    if until_ms is not None and until_ms <= state.clock.now_ms():
-        return None
-    return text_or_none(record.get("name"))
 
 
 def check_sender(state: SimulatorState, number: Number, phone: str, identity: object) -> None:

@@ -90,8 +90,6 @@ async def click_link(state: SimulatorState, number: Number, message: SimulatedMe
     return click_id
 
 
-AD_PREFIX: Final = "120"
-"""The first digits of an ad's id; the rest is the template's id."""
 _PREFIX: Final = "marketing_messages_"
 _DEFAULT_PRESET: Final = "last_30d"
 _UNIX_EPOCH: Final = datetime.date(1970, 1, 1)

@@ -13,7 +13,7 @@ from waypost.simulator.messages.marketing import MARKETING_CATEGORY, MARKETING_M
 from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends import RenderedMessage, render_template
-from waypost.simulator.numbers.blocks import is_blocked
+from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.phones.phones import recipient_digits
 from waypost.simulator.state.simulator_state import SimulatorState

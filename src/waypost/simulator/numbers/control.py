@@ -5,22 +5,18 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict, replace
 
-from waypost.simulator.accounts.model import save_number
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object, present_members
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, present_members
 from waypost.simulator.apis.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
-from waypost.simulator.flows.model import FLOWS, Flow
-from waypost.simulator.handsets.control import PathPhone
-from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
+from waypost.simulator.numbers.model import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name, save_number
 from waypost.simulator.numbers.names import decide_display_name
 from waypost.simulator.state.accounts import NUMBERS, Number
+from waypost.simulator.state.control_parameters import PathNumber, PathPhone
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NAMES, NUMBER_STATUS, REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 
-PathNumber = Annotated[Number, path_object("phone_number_id", lambda state: state.accounts.numbers, "is no number")]
-PathFlow = Annotated[Flow, path_object("flow_id", lambda state: state.values(FLOWS), "is no flow")]
 
 operation = ControlOperations()
 
@@ -47,12 +43,6 @@ class IdentityBody(ControlBody, frozen=True):
     """The hash of a user's identity key; null: any hash is accepted."""
 
     hash: Name | None
-
-
-class FlowStatusBody(ControlBody, frozen=True):
-    """A flow's status, as the operator's supervision sets it."""
-
-    status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}")
@@ -206,29 +196,3 @@ async def put_identity(state: SimulatorState, body: IdentityBody, phone: PathPho
     """Set the identity key hash of a phone's owner; a send with another one is rejected."""
     await state.save_record(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
     return {"phone": phone, "hash": body.hash}
-
-
-@operation("GET", "/control/flows/{flow_id}")
-async def show_flow(flow: PathFlow) -> dict[str, Any]:
-    """Return a flow's status and its uploaded content."""
-    return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
-
-
-@operation("PUT", "/control/flows/{flow_id}/status", flow_id=str, status=str)
-async def put_flow_status(state: SimulatorState, body: FlowStatusBody, flow: PathFlow) -> dict[str, Any]:
-    """Set a flow's status from any status, with a webhook."""
-    value = {
-        "event": "FLOW_STATUS_CHANGE",
-        "message": f"Flow {flow.name} changed status from {flow.status} to {body.status}",
-        "flow_id": flow.flow_id,
-        "old_status": flow.status,
-        "new_status": body.status,
-    }
-
-    def write(transaction: Transaction) -> None:
-        known, now_ms = transaction.find(FLOWS, flow.flow_id) or flow, state.clock.now_ms()
-        transaction.save(FLOWS, replace(known, status=body.status, updated_ms=now_ms), flow.flow_id)
-        transaction.notify(flow.waba_id, "flows", value)
-
-    await state.transact(write)
-    return {"flow_id": flow.flow_id, "status": body.status}

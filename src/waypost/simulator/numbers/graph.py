@@ -3,22 +3,16 @@
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
-from waypost.simulator.accounts.graph import read_override
-from waypost.simulator.accounts.model import set_number_webhook
 from waypost.simulator.apis.errors import bad_parameter, trace_id
 from waypost.simulator.apis.parameters import ProductParameters, read_parameters
-from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.numbers.blocks import BLOCKS, block_phones, unblock_phones
-from waypost.simulator.numbers.names import check_display_name
-from waypost.simulator.numbers.registration import read_pin
+from waypost.simulator.apis.requests import Call
+from waypost.simulator.numbers.model import BLOCKS, block_phones, unblock_phones
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page
 from waypost.simulator.state.phones.phones import phone_digits
-from waypost.simulator.state.records import NAMES, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING
-from waypost.simulator.webhooks.webhooks import retry_now
 
 operation = GraphOperations()
 
@@ -105,30 +99,3 @@ def _block_response(
             "fbtrace_id": trace_id(state.ids),
         }
     return response
-
-
-@operation("numbers.change", "POST", Number)
-async def change_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
-    """Set the number's PIN, a callback URI of its own, or request a display name; an empty URI removes it.
-
-    Source: facts 7.1, "override"; the operator's page "Display names".
-    """
-    fields, number_id = call.fields, number.phone_number_id
-    webhook, name = fields.get("webhook_configuration"), fields.get("new_display_name")
-    if webhook is None and name is None and "pin" not in fields:
-        raise bad_parameter("The parameter pin, new_display_name or webhook_configuration is required.")
-    requested = {"requested_name": name, "requested_status": "PENDING_REVIEW"}
-    if name is not None:
-        check_display_name("new_display_name", name)
-        await state.transact(lambda transaction: transaction.change_record(number_id, NAMES, **requested))
-    if webhook is not None:
-        configuration = object_or_none(webhook)
-        if configuration is None:
-            raise bad_parameter("Param webhook_configuration must be an object.")
-        uri = await read_override(state, call.app_id, number.waba_id, configuration)
-        await set_number_webhook(state, call.app_id, number, uri)
-        await retry_now(state, number.waba_id)
-    if "pin" in fields:
-        pin = read_pin("pin", fields["pin"])
-        await state.transact(lambda transaction: transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0))
-    return GRAPH_SUCCESS

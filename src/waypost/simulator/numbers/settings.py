@@ -10,7 +10,7 @@ from waypost.base.json_values import object_of, object_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import check_boolean, given_parameters, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.calling.settings import merge_calling
+from waypost.simulator.numbers.calling_settings import merge_calling
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import requested_fields

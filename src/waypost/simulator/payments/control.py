@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from waypost.simulator.accounts.control import PathAccount
 from waypost.simulator.apis.control_operations import ControlOperations, find
 from waypost.simulator.apis.field_types import accepts
 from waypost.simulator.payments.model import ACTIVE, CONFIGURATION_STATUSES, CONFIGURATIONS, set_status
+from waypost.simulator.state.control_parameters import PathAccount
 from waypost.simulator.state.simulator_state import SimulatorState
 
 _STATUS = accepts(", ".join(CONFIGURATION_STATUSES), f"^({'|'.join(CONFIGURATION_STATUSES)})$")

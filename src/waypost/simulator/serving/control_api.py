@@ -24,10 +24,12 @@ from waypost.simulator.apis.control_operations import (
 from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.calling import control as calling
 from waypost.simulator.faults import control as faults
+from waypost.simulator.flows import control as flows
 from waypost.simulator.groups import control as groups
 from waypost.simulator.handsets import control as phones
 from waypost.simulator.handsets import control_actions as phone_actions
 from waypost.simulator.handsets import control_fleets as fleets
+from waypost.simulator.handsets import control_groups as group_chats
 from waypost.simulator.media import control as media
 from waypost.simulator.messages import control as updates
 from waypost.simulator.numbers import control as numbers
@@ -52,10 +54,12 @@ CALLS: Final[tuple[ControlCall, ...]] = (
     *payments.operation.rows,
     *updates.operation.rows,
     *numbers.operation.rows,
+    *flows.operation.rows,
     *phones.operation.rows,
     *phone_actions.operation.rows,
     *calling.operation.rows,
     *groups.operation.rows,
+    *group_chats.operation.rows,
     *fleets.operation.rows,
     *templates.operation.rows,
     *media.operation.rows,

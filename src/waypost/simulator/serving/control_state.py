@@ -9,8 +9,8 @@ from waypost.simulator.accounts.control import account_view
 from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members
 from waypost.simulator.apis.field_types import Position
 from waypost.simulator.faults.control import list_faults
+from waypost.simulator.state.settings import SettingsChange
 from waypost.simulator.state.simulator_state import SimulatorState
-from waypost.simulator.storage.settings import SettingsChange
 from waypost.simulator.storage.store import STORE_FAILURES
 from waypost.simulator.storage.tables.messages import MESSAGES
 from waypost.simulator.storage.tables.updates import COUNT_WAITING_UPDATES, OUTBOX

@@ -31,7 +31,7 @@ from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.media.model import find_media
 from waypost.simulator.media.uploads import find_upload
-from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
+from waypost.simulator.messages.marketing import SimulatedAd
 from waypost.simulator.serving.call_faults import FaultedResponse, InjectedError, carry_out
 from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.state.accounts import Account, GraphApp, find_business
@@ -40,6 +40,7 @@ from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import check_permission, check_token, token_app
 from waypost.simulator.state.usage_counts import COUNTED_EDGES, count_management_call, usage_headers
 from waypost.simulator.templates.model import TEMPLATES
+from waypost.simulator.templates.nodes import AD_PREFIX
 
 _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")

@@ -18,7 +18,7 @@ from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, reg
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.serving import nodes
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
+from waypost.simulator.state.graph_operations import GraphOperation, GraphOperations
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING
 from waypost.simulator.templates import graph as templates
@@ -87,7 +87,3 @@ ROOT_ROUTES: Final[dict[tuple[str, str], GraphOperation]] = {
     (row.method, row.node): row for row in _ROWS if isinstance(row.node, str)
 }
 """The other operations, by method and first segment of the path."""
-CALL_NAMES: Final = (*sorted({*(row.name for row in _ROWS), MARK_READ}),)
-"""The names of all operations, sorted."""
-TEMPLATE_CALL_NAMES: Final = frozenset({SEND, *(name for name in CALL_NAMES if name.startswith("templates."))})
-"""The calls that may name a template; only `messages.send` names a phone."""

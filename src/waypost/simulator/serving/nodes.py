@@ -1,12 +1,9 @@
 """The operator's nodes: tables of the fields of each kind of object, and the calls that only read them."""
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
-from waypost.base.json_values import object_of, objects_in, texts_in
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import Call
@@ -14,8 +11,8 @@ from waypost.simulator.flows.graph import flow_node, list_flows
 from waypost.simulator.flows.model import Flow
 from waypost.simulator.groups.graph import list_groups, list_join_requests, show_group
 from waypost.simulator.groups.model import SimulatedGroup
-from waypost.simulator.messages.limits import find_restriction
-from waypost.simulator.messages.marketing import AD_PREFIX, find_marketing_status
+from waypost.simulator.messages.marketing import find_marketing_status
+from waypost.simulator.numbers.model import find_restriction
 from waypost.simulator.numbers.names import show_username, suggest_usernames
 from waypost.simulator.numbers.qr_codes import list_qr_codes
 from waypost.simulator.numbers.settings import show_commerce, show_key, show_settings
@@ -23,11 +20,11 @@ from waypost.simulator.payments.graph import list_configurations
 from waypost.simulator.payments.model import find_configuration
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, owner_id
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.nodes import Fields, app_data, node_fields, page
+from waypost.simulator.state.nodes import Fields, app_data, health_status, node_fields, page
 from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MANAGEMENT, MESSAGING, check_token, debug_view
-from waypost.simulator.templates.drafts import EXTRA_MEMBERS
+from waypost.simulator.templates.nodes import template_node
 from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()
@@ -103,23 +100,9 @@ def _marketing_status(view: NodeView[Account]) -> str:
     return find_marketing_status(view.state, view.node.waba_id)
 
 
-def _health(kind: str, node_id: str, can_send: str = "AVAILABLE") -> dict[str, Any]:
-    entity = {"entity_type": kind, "id": node_id, "can_send_message": can_send}
-    return {"can_send_message": can_send, "entities": [entity]}
-
-
 def _number_status(view: NodeView[Number]) -> str:
     restriction = find_restriction(view.state, view.node.phone_number_id)
     return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
-
-
-def _extra(name: str, template: SimulatedTemplate) -> Any:
-    return template.extras.get(name)
-
-
-def _ad_reader(prefix: str) -> Callable[[SimulatedTemplate], str | None]:
-    """Return a reader of an id around the ad that marketing templates have."""
-    return lambda template: prefix + template.template_id if template.category == "MARKETING" else None
 
 
 ACCOUNT_FIELDS: Final[Fields[NodeView[Account]]] = {  # Source: facts 1, "WABA node"
@@ -133,7 +116,7 @@ ACCOUNT_FIELDS: Final[Fields[NodeView[Account]]] = {  # Source: facts 1, "WABA n
     "country": lambda _: "US",
     "status": lambda _: "ACTIVE",
     "ownership_type": lambda _: "CLIENT_OWNED",
-    "health_status": lambda view: _health("WABA", view.node.waba_id),
+    "health_status": lambda view: health_status("WABA", view.node.waba_id),
     "subscribed_apps": lambda view: subscribed_apps(view.state, view.node),
     "is_enabled_for_insights": lambda _: True,
     "owner_business_info": lambda view: {"id": owner_id(view.node), "name": view.node.name},
@@ -172,7 +155,7 @@ NUMBER_FIELDS: Final[Fields[NodeView[Number]]] = {  # Source: facts 1, "Phone no
         **view.record(AUTOMATION),
         "id": view.node.phone_number_id,
     },
-    "health_status": lambda view: _health("PHONE_NUMBER", view.node.phone_number_id),
+    "health_status": lambda view: health_status("PHONE_NUMBER", view.node.phone_number_id),
     "country_dial_code": lambda view: _country(view.node)[0],
     "country_code": lambda view: _country(view.node)[1],
     "is_on_biz_app": lambda view: view.node.is_on_business_app,
@@ -188,45 +171,6 @@ NUMBER_FIELDS: Final[Fields[NodeView[Number]]] = {  # Source: facts 1, "Phone no
 }
 NUMBER_DEFAULT: Final = ("id", "display_phone_number", "verified_name", "quality_rating")
 
-TEMPLATE_FIELDS: Final[Fields[SimulatedTemplate]] = {  # Source: facts 2.1
-    "name": lambda template: template.name,
-    "parameter_format": lambda template: template.parameter_format,
-    "components": lambda template: component_views(template.components),
-    "language": lambda template: template.language,
-    "status": lambda template: template.status,
-    "category": lambda template: template.category,
-    "id": lambda template: template.template_id,
-    "previous_category": lambda template: template.previous_category,
-    "rejected_reason": lambda template: template.rejected_reason,
-    "quality_score": lambda template: {"score": template.quality, "date": template.updated_ms // 1000},
-    "message_send_ttl_seconds": lambda template: template.message_send_ttl_seconds,
-    "last_updated_time": lambda template: str(template.updated_ms // 1000),
-    "correct_category": lambda template: template.correct_category,
-    "health_status": lambda template: _health(
-        "MESSAGE_TEMPLATE", template.template_id, "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
-    ),
-    "is_sms_fallback_enabled": lambda _: False,
-    "source": lambda template: template.source,
-    "ad_account_id": _ad_reader("31"),  # Source: the operator's page "Onboard", as the next three
-    "ad_campaign_id": _ad_reader("32"),
-    "ad_adset_id": _ad_reader("33"),
-    "ad_id": _ad_reader(AD_PREFIX),
-    **{name: partial(_extra, name) for name in EXTRA_MEMBERS},
-}
-TEMPLATE_DEFAULT: Final = (
-    "name",
-    "parameter_format",
-    "components",
-    "language",
-    "status",
-    "category",
-    "sub_category",
-    "previous_category",
-    "correct_category",
-    "source",
-    "id",
-)  # fmt: skip
-
 
 def account_node(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return a business account as the operator shows it. Source: facts 1, "WABA node"."""
@@ -238,31 +182,6 @@ def number_node(state: SimulatorState, call: Call, number: Number, requested: st
     """Return a business phone number as the operator shows it to an app. Source: facts 1, "Phone node"."""
     view, names = NodeView(state, number, call.app_id), requested or call.query.get("fields")
     return node_fields(NUMBER_FIELDS, view, names, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
-
-
-def template_node(template: SimulatedTemplate, requested: str | None) -> dict[str, Any]:
-    """Return a template as the operator shows it."""
-    return node_fields(TEMPLATE_FIELDS, template, requested, TEMPLATE_DEFAULT, "WhatsAppMessageTemplate")
-
-
-def component_views(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return components as the operator returns them: upload handles are replaced by URLs.
-
-    Source: facts 2.1, "Read-back differences".
-    """
-    views: list[dict[str, Any]] = []
-    for component in components:
-        example, view = object_of(component.get("example")), component
-        if handles := texts_in(example.get("header_handle")):
-            digests = [hashlib.sha256(handle.encode()).hexdigest()[:32] for handle in handles]
-            urls = [f"https://scontent.whatsapp.net/v/t61.29466-34/{digest}" for digest in digests]
-            view = {**component, "example": {**example, "header_handle": urls}}
-        elif component.get("type") == "CAROUSEL":
-            cards = objects_in(component.get("cards"))
-            shown = [{**card, "components": component_views(objects_in(card.get("components")))} for card in cards]
-            view = {**component, "cards": shown}
-        views.append(view)
-    return views
 
 
 def list_numbers(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:

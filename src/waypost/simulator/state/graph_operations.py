@@ -12,6 +12,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 SEND: Final = "messages.send"
 MARK_READ: Final = "messages.mark_read"
+_CALL_NAMES: Final = {MARK_READ}  # of all operations that are declared
 
 
 class GraphOperation(NamedTuple):
@@ -32,6 +33,10 @@ class GraphOperations:
 
     def __init__(self) -> None:
         self.rows: list[GraphOperation] = []
+
+    def _add(self, operation: GraphOperation) -> None:
+        self.rows.append(operation)
+        _CALL_NAMES.add(operation.name)
 
     def __call__(
         self,
@@ -57,7 +62,7 @@ class GraphOperations:
                 return await state.transact(work)
 
             run = function if iscoroutinefunction(function) else transact
-            self.rows.append(GraphOperation(method, node, edge, name, run, permission, is_streamed, is_open))
+            self._add(GraphOperation(method, node, edge, name, run, permission, is_streamed, is_open))
             return function
 
         return declare
@@ -68,4 +73,9 @@ class GraphOperations:
         async def run(*arguments: Any) -> Any:
             return view(*arguments)
 
-        self.rows.append(GraphOperation("GET", node, edge, name, run, permission, is_streamed=False, is_open=False))
+        self._add(GraphOperation("GET", node, edge, name, run, permission, is_streamed=False, is_open=False))
+
+
+def call_names() -> tuple[str, ...]:
+    """Return the names of all operations, sorted: by them faults are armed."""
+    return tuple(sorted(_CALL_NAMES))

@@ -125,3 +125,9 @@ def _decode_cursor(cursor: str) -> str:
 def _link(call: Call, member: str, cursor: str) -> str:
     query = {name: value for name, value in call.query.items() if name not in ("after", "before", "access_token")}
     return f"{call.url}?{urlencode({**query, member: cursor})}"
+
+
+def health_status(kind: str, node_id: str, can_send: str = "AVAILABLE") -> dict[str, Any]:
+    """Return the member `health_status` of a node."""
+    entity = {"entity_type": kind, "id": node_id, "can_send_message": can_send}
+    return {"can_send_message": can_send, "entities": [entity]}

@@ -30,8 +30,8 @@ from waypost.simulator.state.phones.fleets import Fleets
 from waypost.simulator.state.phones.phones import Phones
 from waypost.simulator.state.phones.scripts import Scripts
 from waypost.simulator.state.records import RECORDS
+from waypost.simulator.state.settings import SimulatorSettings, SimulatorSettingsStore
 from waypost.simulator.storage.keyed_store import KINDS_IN_MEMORY, CachedKeyedValues, StoredKind
-from waypost.simulator.storage.settings import SimulatorSettings, SimulatorSettingsStore
 from waypost.simulator.storage.store import Statement, Store, Values
 from waypost.simulator.storage.tables import SCHEMA
 from waypost.simulator.storage.tables.updates import FIELD_PREFIX, Outlet, Update, add_update

@@ -11,8 +11,6 @@ from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, path_object
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.apis.field_types import HoldMs, accepts
-from waypost.simulator.reviews import REJECTION_REASONS
-from waypost.simulator.serving.nodes import template_node
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.templates.model import (
     ACTION_NAMES,
@@ -26,7 +24,8 @@ from waypost.simulator.templates.model import (
     end_pacing,
     start_pacing,
 )
-from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
+from waypost.simulator.templates.nodes import template_node
+from waypost.simulator.templates.template import REJECTION_REASONS, SimulatedTemplate, TemplateDecision
 
 _ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
 """The actions with calls of their own."""

@@ -9,7 +9,6 @@ from waypost.simulator.apis.errors import bad_parameter, template_error
 from waypost.simulator.apis.languages import LANGUAGES
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
-from waypost.simulator.serving.nodes import template_node
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page
@@ -37,6 +36,7 @@ from waypost.simulator.templates.model import (
     find_template,
     unpause,
 )
+from waypost.simulator.templates.nodes import template_node
 from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()

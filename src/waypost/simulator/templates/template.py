@@ -170,3 +170,10 @@ def lifetime_ms(template: SimulatedTemplate | None) -> int:
         return own_s * 1000
     has_code = template is not None and template.category == "AUTHENTICATION" and own_s is None
     return 10 * MINUTE_MS if has_code else 30 * DAY_MS
+
+
+# Source: facts 3.1
+REJECTION_REASONS: Final = (
+    "ABUSIVE_CONTENT", "CATEGORY_NOT_AVAILABLE", "INCORRECT_CATEGORY", "INVALID_FORMAT", "NONE",
+    "PROMOTIONAL", "SCAM", "TAG_CONTENT_MISMATCH",
+)  # fmt: skip
