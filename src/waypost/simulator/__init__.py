@@ -3,7 +3,7 @@
 from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
 from waypost.simulator.faults.fault_reading import InvalidScenario, Scenario, read_scenario
-from waypost.simulator.simulator import Simulator
+from waypost.simulator.serving.simulator import Simulator
 from waypost.simulator.state.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.storage.store import FILE_REVISION, DamagedFile, IncompatibleFile
 

@@ -1,1 +1,1 @@
-"""The APIs as a whole: the tables of their calls, and the applications that serve them."""
+"""The simulator as a whole: what opens and closes it, and the tables and applications of its two APIs."""
