@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from http.cookies import SimpleCookie
-from types import SimpleNamespace
 from typing import Any, Final
 
 import aiohttp
@@ -454,9 +453,9 @@ async def test_stream_ends_when_its_store_closes_during_a_read() -> None:
         return True
 
     runner = streams.StreamRunner(nullcontext, asyncio.Event, always_true, closing.is_set, always_true)
-    request: Any = SimpleNamespace(partner=demo.PARTNER)
+    request: Any = None
 
-    events = [event async for event in runner.events(request, read_elements, rest_s=0, at_least_s=0)]
+    events = [event async for event in runner.events(request, 1, read_elements, rest_s=0, at_least_s=0)]
 
     assert events == [b"retry: 1000\n\n"]
     assert runner.open_count == 0

@@ -21,8 +21,8 @@ from tests.console.support.addresses import addresses, fill_path, list_routes, p
 from tests.console.support.scene import Scene, open_scene
 from tests.support.polling import poll_until
 from waypost.console.guard import guard_endpoint
+from waypost.console.page_request import PageRequest
 from waypost.console.route import Audience, PageRoute, RouteKind
-from waypost.console.web.page_request import PageRequest
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -284,8 +284,7 @@ async def _request(http: aiohttp.ClientSession, method: str, url: str, **options
 
 
 async def test_defect_responds_with_a_page_without_internals(scene: Scene) -> None:
-    async def break_down(console: Any, request: PageRequest) -> Response:
-        del console, request
+    async def break_down(_request: PageRequest) -> Response:
         raise RuntimeError("secret-of-the-inside")
 
     sides: Any = scene.console.dev._sides  # pyright: ignore[reportPrivateUsage]

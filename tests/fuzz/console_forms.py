@@ -12,9 +12,11 @@ from waypost.assembly.dev import demo
 from waypost.console.route import PageRoute
 
 _FORM_FIELD: Final = re.compile(
-    r"""(?:page_request\.(?:field|is_checked|file|query)|(?:fields|given|typed|values|query_params|form)\.get|_seconds|_field|_flag)\(\s*(?:\w+,\s*)?["']([a-z][\w.-]*)["']"""
+    r"""(?:request\.(?:field|is_checked|file|query)"""
+    r"""|(?:fields|given|typed|values|query_params|form)\.get|_seconds|_field|_flag)"""
+    r"""\(\s*(?:\w+,\s*)?["']([a-z][\w.-]*)["']"""
 )
-_QUERY_FIELD: Final = re.compile(r"""(?:page_request\.query|query_params\.getlist)\(\s*["']([a-z][\w.-]*)["']""")
+_QUERY_FIELD: Final = re.compile(r"""(?:request\.query|query_params\.getlist)\(\s*["']([a-z][\w.-]*)["']""")
 _PARAMETER: Final = re.compile(r"\{(\w+)(:path)?\}")
 
 # fmt: off

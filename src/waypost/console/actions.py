@@ -9,15 +9,15 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.api_clients import exclude_from_drain
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.route import PageRoute, RouteKind
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.streams import PageElement, elements_response
 
 Fields = Mapping[str, str]
 Body = dict[str, Any]
 NoticeText = str | Callable[[Mapping[str, Any]], str]
-ActionElements = Callable[[PageTools, PageRequest], Awaitable[Sequence[PageElement]]]
+ActionElements = Callable[[PageRequest], Awaitable[Sequence[PageElement]]]
 
 _CONTROL: Final = "/control/"
 _ADMIN: Final = "/admin/"
@@ -53,39 +53,39 @@ class ActionRow:
         """The action's row in the route table."""
         return PageRoute(RouteKind.ACT, self.path, self.run, self.does)
 
-    async def run(self, tools: PageTools, page_request: PageRequest) -> Response:
+    async def run(self, request: PageRequest) -> Response:
         """Run the action with the form fields and path parameters."""
-        body = {} if self.body is None else self.body({**await form_texts(page_request), **page_request.path_params})
-        return await self.call_api(tools, page_request, body)
+        body = {} if self.body is None else self.body({**await form_texts(request), **request.path_params})
+        return await self.call_api(request, body)
 
-    async def call_api(self, tools: PageTools, page_request: PageRequest, body: Body) -> Response:
+    async def call_api(self, request: PageRequest, body: Body) -> Response:
         """Make the API call with a body; show an error of the simulator as a notice on the page."""
-        fixed = {"partner_id": page_request.partner.id, "zone": page_request.zone}
-        values: dict[str, Any] = {**page_request.path_params, **fixed}
+        fixed = {"partner_id": request.partner.id, "zone": request.zone}
+        values: dict[str, Any] = {**request.path_params, **fixed}
         method, path = self.call.split(" ", 1)
         target = path.format(**{name: quote(str(value), safe="") for name, value in values.items()})
         if self.steps_aside:
-            exclude_from_drain(page_request.request.scope)
+            exclude_from_drain(request.http.scope)
         try:
-            response = await self._call(tools, page_request, method, target, body)
+            response = await self._call(request, method, target, body)
         except ApiResponseError as error:
             if self.missing and error.status in _UNKNOWN_STATUSES:
                 raise NotFound(self.missing) from error
             if not path.startswith(_CONTROL):
                 raise
-            return error_response(tools, page_request, self.page, error)
+            return error_response(request, self.page, error)
         values |= response if isinstance(response, dict) else {}
-        renders = self.render_elements if page_request.is_quiet else None
-        elements = await renders(tools, page_request) if renders else ()
+        renders = self.render_elements if request.is_quiet else None
+        elements = await renders(request) if renders else ()
         removed_ids = [element_id.format(**values) for element_id in self.removed_ids]
         notice, hint = (
             text.format(**values) if isinstance(text, str) else text(values) for text in (self.notice, self.hint)
         )
         path = self.page.format(**values)
-        return action_response(tools, page_request, path, notice, elements, removed_ids=removed_ids, hint=hint)
+        return action_response(request, path, notice, elements, removed_ids=removed_ids, hint=hint)
 
-    async def _call(self, tools: PageTools, page_request: PageRequest, method: str, target: str, body: Body) -> Any:
-        apis = tools.services.apis
+    async def _call(self, request: PageRequest, method: str, target: str, body: Body) -> Any:
+        apis = request.services.apis
         if target.startswith(_ADMIN):
             api = apis.admin
         elif target.startswith(_CONTROL):
@@ -93,24 +93,24 @@ class ActionRow:
                 raise NotFound("This service has no simulator.")
             api = apis.control
         else:
-            api = await apis.partner(page_request.partner.id)
+            api = await apis.partner(request.partner.id)
             if method != "DELETE":
                 return await api.form(method, target, body)
         return await api.json(method, target, None if method == "DELETE" else body)
 
 
-async def form_texts(page_request: PageRequest) -> dict[str, str]:
+async def form_texts(request: PageRequest) -> dict[str, str]:
     """Return the text fields of the form."""
-    return {name: value for name, value in (await page_request.form()).items() if isinstance(value, str)}
+    return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}
 
 
 def action_response(
-    tools: PageTools, page_request: PageRequest, path: str, notice: str, elements: Sequence[PageElement] = (), *,
+    request: PageRequest, path: str, notice: str, elements: Sequence[PageElement] = (), *,
     removed_ids: Sequence[str] = (), hint: str = "",
 ) -> Response:  # fmt: skip
     """Return the response to a completed action: a redirect, or updated elements if the page stays open."""
-    if not page_request.is_quiet:
-        return tools.redirect(path, notice, hint=hint)
+    if not request.is_quiet:
+        return request.redirect(path, notice, hint=hint)
     return elements_response([*elements, *(PageElement(element_id, "") for element_id in removed_ids)], notice=notice)
 
 
@@ -120,9 +120,9 @@ def error_notice(error: ApiResponseError) -> tuple[str, str]:
     return f"{problem[:1].upper()}{problem[1:]}.", f"Accepted: {error.expected}." if error.expected else ""
 
 
-def error_response(tools: PageTools, page_request: PageRequest, path: str, error: ApiResponseError) -> Response:
+def error_response(request: PageRequest, path: str, error: ApiResponseError) -> Response:
     """Return the response to a failed action: the error as a notice on the same page."""
     text, hint = error_notice(error)
-    if page_request.is_quiet:
+    if request.is_quiet:
         return JSONResponse({"message": text, "hint": hint}, error.status)
-    return tools.redirect(path, text, hint=hint, kind="bad")
+    return request.redirect(path, text, hint=hint, kind="bad")

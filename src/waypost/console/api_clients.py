@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
@@ -20,7 +21,6 @@ from waypost.client.api_client import (
     StreamedResponse,
     Transport,
 )
-from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, partner_by_id, partner_of_token
@@ -120,13 +120,13 @@ _log = log("console")
 _ONE_RANGE: Final = re.compile("bytes=(?:([0-9]{1,15})-([0-9]{0,15})|-[0-9]{1,15})")
 
 
-async def open_file(control: ControlClient, page_request: PageRequest, path: str) -> StreamedResponse:
+async def open_file(control: ControlClient, request: Request, path: str) -> StreamedResponse:
     """Open a file, or the one range of it that was requested; the caller passes it to `proxy_response` or closes it."""
-    headers = page_request.request.headers
+    headers = request.headers
     range_headers = {name: headers[name] for name in _RANGE_HEADERS if name in headers}
     if not _is_one_range(range_headers.get("range", "")):
         range_headers = {}
-    return await control.open(path, method=page_request.request.method, range_headers=range_headers)
+    return await control.open(path, method=request.method, range_headers=range_headers)
 
 
 def proxy_response(source: StreamedResponse, headers: Mapping[str, str], *, media_type: str) -> Response:

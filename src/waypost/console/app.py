@@ -12,11 +12,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
-from waypost.console.guard import cookie_name, guard_endpoint, method_not_allowed
+from waypost.console.guard import guard_endpoint, method_not_allowed
 from waypost.console.page_tools import PageContextReader, PageTools
 from waypost.console.services import ConsoleServices
 from waypost.console.web.assets import SECURITY_HEADERS
-from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import StreamRunner
 
 ANY_METHOD: Final[tuple[str, ...]] = ()
@@ -34,9 +33,8 @@ class Console:
         async def wait(mark: asyncio.Event, rest_s: float, at_least_s: float) -> None:
             await signal.wait(mark, rest_s=rest_s, at_least_s=at_least_s)
 
-        async def is_signed_in(page_request: PageRequest) -> bool:
-            token = page_request.request.cookies.get(cookie_name(self.tools), "")
-            return await services.sessions.find(token) is not None
+        async def is_signed_in(request: Request) -> bool:
+            return await services.sessions.find(request.cookies.get(services.session_cookie, "")) is not None
 
         self.services = services
         watch = StreamRunner(signal.listen, signal.next_event, wait, lambda: signal.is_closing, is_signed_in)
@@ -48,10 +46,16 @@ class Console:
 
     def _routes(self) -> list[Route]:
         """Return all routes; last the pages for a wrong method and for an unknown path."""
-        from waypost.console.routes import ELSEWHERE, NOT_FOUND_ROUTES, PAGES, TABLE  # here: 60 ms of each start
+        from waypost.console.routes import (  # here: 60 ms of each start
+            ELSEWHERE,
+            NOT_FOUND_ROUTES,
+            PAGES,
+            SECTIONS,
+            TABLE,
+        )
 
         self.tools = replace(self.tools, table=TABLE)
-        self.services.pages.add_globals(navigation=TABLE.navigation, tabs=TABLE.tabs)
+        self.services.pages.add_globals(sections={section.name: section for section in SECTIONS})
         pages = [
             Route(row.path, guard_endpoint(row, self.tools), methods=[row.method])
             for row in PAGES

@@ -14,10 +14,10 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from waypost.console.list_filters import FILTER_TIMES, HIDDEN_TEXT_HINT, FilterContext, FilterForm, ListFilter
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.route import PageRoute, action_row, live_row, page_row, part_row
+from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_number
-from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.store.messages.lists import MAX_PAGE_ROWS
 
@@ -53,8 +53,8 @@ class ListRows:
     searched_to_ms: int | None = None  # how far back the search went, if a limit ended the page
 
 
-ReadRows = Callable[[PageTools, PageRequest, ListFilter, ListQuery], Awaitable[ListRows]]
-FindRows = Callable[[PageTools, PageRequest, Sequence[str]], Awaitable[Sequence[Any]]]
+ReadRows = Callable[[PageRequest, ListFilter, ListQuery], Awaitable[ListRows]]
+FindRows = Callable[[PageRequest, Sequence[str]], Awaitable[Sequence[Any]]]
 ChangedRows = Callable[[], Awaitable[Sequence[Any]]]
 """Returns the rows that are new or may have changed since its last call, newest first."""
 
@@ -86,10 +86,10 @@ class ListPage:
     export: Mapping[str, Callable[[Any], object]]
     page: str = "list.html"  # template of the page
     sheets: tuple[str, ...] = ()  # its style sheets
-    values: Callable[[PageTools, PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] | None = None
-    page_of_one: Callable[[PageTools, PageRequest, ListFilter, ListRows], Awaitable[str]] | None = None
-    watch: Callable[[PageTools, PageRequest, ListFilter], ChangedRows] | None = None
-    beside: Callable[[PageTools, PageRequest], Awaitable[Sequence[PageElement]]] | None = None
+    values: Callable[[PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] | None = None
+    page_of_one: Callable[[PageRequest, ListFilter, ListRows], Awaitable[str]] | None = None
+    watch: Callable[[PageRequest, ListFilter], ChangedRows] | None = None
+    beside: Callable[[PageRequest], Awaitable[Sequence[PageElement]]] | None = None
     keeps: Callable[[ListFilter], bool] = lambda _filters: True
 
     def routes(self, name: str, tab: str, nav: str = "") -> tuple[PageRoute, ...]:
@@ -106,52 +106,49 @@ class ListPage:
             action_row(f"{self.path}/selected/export", self.export_selected, "export the selected rows"),
         )
 
-    def path_of(self, page_request: PageRequest) -> str:
+    def path_of(self, request: PageRequest) -> str:
         """Return the path of the page, for the app in the URL if it has one."""
-        return self.path if page_request.named_app is None else self.path.format(app_id=page_request.app.id)
+        return self.path if request.named_app is None else self.path.format(app_id=request.app.id)
 
-    def read_filter(self, tools: PageTools, page_request: PageRequest) -> ListFilter:
+    def read_filter(self, request: PageRequest) -> ListFilter:
         """Return the filter of a request; a search in hidden texts is noted for the audit log."""
-        context = FilterContext(tools.services.clock.now_ms(), page_request.zone, tools.services.show_text)
-        filters = self.form.read(page_request.request.query_params, context)
-        page_request.searches_hidden_text = getattr(filters.search, "whole_words", False)
+        context = FilterContext(request.now_ms(), request.zone, request.services.show_text)
+        filters = self.form.read(request.http.query_params, context)
+        request.searches_hidden_text = getattr(filters.search, "whole_words", False)
         return filters
 
-    async def show(self, tools: PageTools, page_request: PageRequest) -> Response:
+    async def show(self, request: PageRequest) -> Response:
         """Show the page, or go to the one row whose id is searched for."""
-        filters = self.read_filter(tools, page_request)
-        found = await self._find(tools, page_request, filters)
+        filters = self.read_filter(request)
+        found = await self._find(request, filters)
         if self.page_of_one is not None and not filters.wrong:
-            path = await self.page_of_one(tools, page_request, filters, found)
+            path = await self.page_of_one(request, filters, found)
             if path:
                 return RedirectResponse(path, 303)
-        show_text = tools.services.show_text
-        return await tools.page(
-            page_request, self.page, list=self, filters=filters, found=found, path=self.path_of(page_request),
+        show_text = request.services.show_text
+        return await request.page(self.page, list=self, filters=filters, found=found, path=self.path_of(request),
             times=[(value, label) for value, (label, _) in FILTER_TIMES.items()], show_text=show_text,
             text_hint="" if show_text else HIDDEN_TEXT_HINT, most=MAX_SELECTED,
-            values=await self.values(tools, page_request, filters) if self.values else {},
+            values=await self.values(request, filters) if self.values else {},
         )  # fmt: skip
 
-    async def show_more(self, tools: PageTools, page_request: PageRequest) -> Response:
+    async def show_more(self, request: PageRequest) -> Response:
         """Return older rows as page elements, with the link to further ones."""
-        filters = self.read_filter(tools, page_request)
-        found = await self._find(tools, page_request, filters)
-        part, path = tools.services.pages.render_macro, self.path_of(page_request)
-        foot = part("list_parts.html", "foot", page_request, path, filters, found, self.noun)
-        return elements_response(
-            [*self.elements(tools, page_request, found.rows, "rows", "end"), PageElement("foot", foot)]
-        )
+        filters = self.read_filter(request)
+        found = await self._find(request, filters)
+        path = self.path_of(request)
+        foot = request.macro("list_parts.html", "foot", path, filters, found, self.noun)
+        return elements_response([*self.elements(request, found.rows, "rows", "end"), PageElement("foot", foot)])
 
-    async def live(self, tools: PageTools, page_request: PageRequest) -> Response:
+    async def live(self, request: PageRequest) -> Response:
         """Stream new rows, and changes of those that are shown."""
-        filters = self.read_filter(tools, page_request)
+        filters = self.read_filter(request)
         previous: dict[str, tuple[Any, PageElement]] = {}
 
         async def newest() -> Sequence[Any]:
-            return (await self.read(tools, page_request, filters, ListQuery(scan_limit=LIVE_SCAN_LIMIT))).rows
+            return (await self.read(request, filters, ListQuery(scan_limit=LIVE_SCAN_LIMIT))).rows
 
-        changed = newest if self.watch is None else self.watch(tools, page_request, filters)
+        changed = newest if self.watch is None else self.watch(request, filters)
 
         async def render() -> Sequence[PageElement]:
             nonlocal previous
@@ -161,46 +158,43 @@ class ListPage:
                 if element_id in previous and previous[element_id][0] == row:
                     current[element_id] = previous[element_id]
                 else:
-                    current[element_id] = row, self.elements(tools, page_request, [row], "fresh", "start")[0]
+                    current[element_id] = row, self.elements(request, [row], "fresh", "start")[0]
             previous = current
-            beside = await self.beside(tools, page_request) if self.beside else ()
+            beside = await self.beside(request) if self.beside else ()
             return [*beside, *(element for _, element in current.values())]
 
-        return tools.live(page_request, render, rest_s=LIST_REST_S, at_least_s=2.0)
+        return request.live(render, rest_s=LIST_REST_S, at_least_s=2.0)
 
-    async def export_all(self, tools: PageTools, page_request: PageRequest) -> Response:
+    async def export_all(self, request: PageRequest) -> Response:
         """Stream the first `MAX_EXPORT_ROWS` rows that match the filter as CSV."""
-        filters = self.read_filter(tools, page_request)
+        filters = self.read_filter(request)
         if filters.wrong:
             raise InvalidPageRequest(next(iter(filters.wrong.values())), "Correct the filters on the page.")
-        return self._csv_response(self._csv_lines(tools, page_request, filters))
+        return self._csv_response(self._csv_lines(request, filters))
 
-    async def export_selected(self, tools: PageTools, page_request: PageRequest) -> Response:
+    async def export_selected(self, request: PageRequest) -> Response:
         """Return the selected rows as CSV, newest first."""
-        rows = await self.find(tools, page_request, await selected_ids(page_request))
+        rows = await self.find(request, await selected_ids(request))
         return self._csv_response([_csv_line(self.export), *(_csv_line(self._cells(row)) for row in rows)])
 
-    def elements(
-        self, tools: PageTools, page_request: PageRequest, rows: Sequence[Any], into: str = "", at: str = "end"
-    ) -> list[PageElement]:
+    def elements(self, request: PageRequest, rows: Sequence[Any], into: str = "", at: str = "end") -> list[PageElement]:
         """Return rows as page elements."""
-        part = tools.services.pages.render_macro
         keys = [(row, self.element_id(row), self.cursor(row)) for row in rows]
         return [
-            PageElement(id, part(self.macros, "row", page_request, page_request, row, id, cursor), into, at)
+            PageElement(id, request.macro(self.macros, "row", request, row, id, cursor), into, at)
             for row, id, cursor in keys  # noqa: A001
         ]
 
-    async def _find(self, tools: PageTools, page_request: PageRequest, filters: ListFilter) -> ListRows:
+    async def _find(self, request: PageRequest, filters: ListFilter) -> ListRows:
         if filters.wrong:
             return ListRows()
-        return await self.read(tools, page_request, filters, ListQuery(filters.before))
+        return await self.read(request, filters, ListQuery(filters.before))
 
-    async def _csv_lines(self, tools: PageTools, page_request: PageRequest, filters: ListFilter) -> AsyncGenerator[str]:
+    async def _csv_lines(self, request: PageRequest, filters: ListFilter) -> AsyncGenerator[str]:
         yield _csv_line(self.export)
         before, left = filters.before, MAX_EXPORT_ROWS
         for _ in range(MAX_EXPORT_PAGES):
-            found = await self.read(tools, page_request, filters, ListQuery(before, MAX_PAGE_ROWS))
+            found = await self.read(request, filters, ListQuery(before, MAX_PAGE_ROWS))
             yield "".join(_csv_line(self._cells(row)) for row in found.rows[:left])
             left -= len(found.rows)
             before = found.older
@@ -216,9 +210,9 @@ class ListPage:
         return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
 
-async def selected_ids(page_request: PageRequest) -> list[str]:
+async def selected_ids(request: PageRequest) -> list[str]:
     """Return the ids of the checked rows in the form, each once; InvalidPageRequest if there are none, or too many."""
-    values = (await page_request.form()).getlist("id")
+    values = (await request.form()).getlist("id")
     ids = list(dict.fromkeys(value for value in values if isinstance(value, str) and value))
     if not ids:
         raise InvalidPageRequest("No row is selected.", "Select rows in the list first.")

@@ -15,11 +15,10 @@ from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.conversations.listing import CONVERSATION_FORM, RECEIVED_LABELS
 from waypost.console.list_filters import FilterContext
 from waypost.console.messages.list_rows import read_list_rows
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.phones.view_models import apps_by_number_id, number_ids_query
 from waypost.console.simulator.rules import RULES_PATH
 from waypost.console.web.formatting import format_phone
-from waypost.console.web.page_request import PageRequest
 from waypost.store.console.conversations import list_conversations
 from waypost.store.messages.lists import SearchPage
 from waypost.store.messages.received import search_inbound
@@ -33,11 +32,11 @@ PALETTE_PHONES_TIMEOUT_S: Final = 1
 """The palette opens at once, whether or not the simulator responds."""
 
 
-async def list_commands(tools: PageTools, page_request: PageRequest) -> Response:
+async def list_commands(request: PageRequest) -> Response:
     """Return commands: `{name, hint, path}`; of an action also `posts` (form fields), `stays` and `confirmation`."""
-    app, has_simulator = page_request.shown_app, tools.services.apis.control is not None
+    app, has_simulator = request.shown_app, request.services.apis.control is not None
     items: list[dict[str, Any]] = []
-    for command in tools.table.commands:
+    for command in request.tools.table.commands:
         if (app is None and "{app_id}" in command.path) or (not has_simulator and command.section == "Simulator"):
             continue
         item = _palette_row(command.name, command.section, command.path.replace("{app_id}", app.id if app else ""))
@@ -46,16 +45,16 @@ async def list_commands(tools: PageTools, page_request: PageRequest) -> Response
         items.append(item)
     items += [
         _palette_row(one.name, f"App, {one.phone_number or 'no phone number'}", f"/apps/{one.id}")
-        for one in page_request.apps
+        for one in request.apps
     ]
-    phones, rules = await _simulator_lists(tools, page_request)
+    phones, rules = await _simulator_lists(request)
     items += [
         _palette_row(one["name"] or one["phone"], f"Phone, {one['phone']}", f"/phones?show={one['phone']}")
         for one in phones
     ]
     if app is not None and app.business_account_id:
-        names = await tools.services.database.read(
-            account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
+        names = await request.read(
+            account_template_names, request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
         )
         items += [
             _palette_row(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
@@ -68,11 +67,9 @@ async def list_commands(tools: PageTools, page_request: PageRequest) -> Response
     return JSONResponse({"commands": items})
 
 
-async def _simulator_lists(
-    tools: PageTools, page_request: PageRequest
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+async def _simulator_lists(request: PageRequest) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the phones that have chats with the partner's numbers, newest first, and the simulator's rules."""
-    control, numbers = tools.services.apis.control, list(apps_by_number_id(page_request))
+    control, numbers = request.services.apis.control, list(apps_by_number_id(request))
     if control is None:
         return [], []
     try:
@@ -96,25 +93,23 @@ MAX_SCANNED_FOR_PALETTE: Final = 2_000
 """Rows of each kind that one search reads: it runs while the user types."""
 
 
-async def search_commands(tools: PageTools, page_request: PageRequest) -> Response:
+async def search_commands(request: PageRequest) -> Response:
     """Return people and messages of the shown app that match `q`, as `/commands` returns its commands."""
-    text, app = page_request.query("q")[:MAX_SEARCHED_CHARS], page_request.shown_app
+    text, app = request.query("q")[:MAX_SEARCHED_CHARS], request.shown_app
     if app is None or len(text) < MIN_SEARCHED_CHARS:
         return JSONResponse({"commands": []})
-    finders = (_find_people, _find_sent, _find_received) if tools.services.show_text else (_find_people,)
-    found = await asyncio.gather(*(find(tools, page_request, app.id, text) for find in finders))
+    finders = (_find_people, _find_sent, _find_received) if request.services.show_text else (_find_people,)
+    found = await asyncio.gather(*(find(request, app.id, text) for find in finders))
     return JSONResponse({"commands": [item for items in found for item in items]})
 
 
-async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
-    context = FilterContext(tools.services.clock.now_ms(), page_request.zone, tools.services.show_text)
+async def _find_people(request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
+    context = FilterContext(request.now_ms(), request.zone, request.services.show_text)
     filters = CONVERSATION_FORM.read({"q": text}, context)
     if filters.wrong:
         return []
     page = SearchPage(None, MAX_FOUND_PEOPLE, MAX_SCANNED_FOR_PALETTE)
-    found = await tools.services.database.read(
-        list_conversations, page_request.partner.id, app_id, filters.search, page
-    )
+    found = await request.read(list_conversations, request.partner.id, app_id, filters.search, page)
     return [
         _palette_row(
             row["name"] or format_phone(row["phone_number"] or row["user_id"]),
@@ -125,22 +120,22 @@ async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str,
     ]
 
 
-async def _find_sent(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
-    rows = await _search(search_messages, tools, page_request, app_id, text)
+async def _find_sent(request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
+    rows = await _search(search_messages, request, app_id, text)
     return [
         _palette_row(
             f"{row['what']}: {' · '.join(one.value for one in row['parameters']) or row['text']}",
             f"Sent to {row['name'] or format_phone(row['destination'])}",
             f"/apps/{app_id}/messages/{row['id']}",
         )
-        for row in await read_list_rows(tools, page_request, app_id, rows)
+        for row in await read_list_rows(request, app_id, rows)
     ]
 
 
-async def _find_received(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
-    show_text = tools.services.show_text
+async def _find_received(request: PageRequest, app_id: str, text: str) -> list[dict[str, Any]]:
+    show_text = request.services.show_text
     items: list[dict[str, Any]] = []
-    for row in await _search(search_inbound, tools, page_request, app_id, text):
+    for row in await _search(search_inbound, request, app_id, text):
         preview = redact_preview(row["text"] or "", TextVisibility(show_text, row["holds_code"]))
         sender = row["name"] or format_phone(row["phone_number"] or row["user_id"])
         path = f"/apps/{app_id}/conversations?q={quote(row['operator_message_id'], safe='')}"
@@ -149,12 +144,10 @@ async def _find_received(tools: PageTools, page_request: PageRequest, app_id: st
     return items
 
 
-async def _search(
-    search: Callable[..., Any], tools: PageTools, page_request: PageRequest, app_id: str, text: str
-) -> Sequence[dict[str, Any]]:
-    wanted = MessageFilter(text=text, from_ms=tools.services.clock.now_ms() - SEARCHED_DAYS * DAY_MS)
+async def _search(search: Callable[..., Any], request: PageRequest, app_id: str, text: str) -> Sequence[dict[str, Any]]:
+    wanted = MessageFilter(text=text, from_ms=request.now_ms() - SEARCHED_DAYS * DAY_MS)
     page = SearchPage(None, MAX_FOUND_MESSAGES, MAX_SCANNED_FOR_PALETTE)
-    return (await tools.services.database.read(search, page_request.partner.id, app_id, wanted, page)).rows
+    return (await request.read(search, request.partner.id, app_id, wanted, page)).rows
 
 
 def _palette_row(name: str, hint: str, path: str) -> dict[str, Any]:

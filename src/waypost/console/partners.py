@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.callbacks.lookup import listen_commands
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.settings.operator import list_accounts, subscribe_account
 from waypost.console.sign_in import start_session
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.store.accounts.partners import partner_by_id
 
 _FIRST_NUMBER: Final = 15_550_001_001
@@ -42,9 +42,9 @@ _FIELDS_BY_MEMBER: Final = {  # the form's field of an error in a member of the 
 }
 
 
-def is_at_simulator(tools: PageTools) -> bool:
+def is_at_simulator(request: PageRequest) -> bool:
     """True if new partners get their number and accounts at the service's simulator."""
-    return tools.services.apis.control is not None and tools.services.simulator_url is not None
+    return request.services.apis.control is not None and request.services.simulator_url is not None
 
 
 def suggest_values(partners: Collection[dict[str, Any]], apps: Collection[dict[str, Any]]) -> dict[str, str]:
@@ -76,7 +76,7 @@ class PartnerNotCreated(Exception):
         self.text = text
 
 
-async def create_partner(tools: PageTools, values: Mapping[str, str]) -> dict[str, Any]:
+async def create_partner(request: PageRequest, values: Mapping[str, str]) -> dict[str, Any]:
     """Create a partner; everything is checked before the first step.
 
     Args:
@@ -90,21 +90,21 @@ async def create_partner(tools: PageTools, values: Mapping[str, str]) -> dict[st
         PartnerNotCreated: a value is invalid or in use, or the operator does not have the number.
         ApiUnreachable: the simulator does not respond.
     """
-    admin = tools.services.apis.admin
-    generated = "" if values["password"] else f"Wp-{tools.services.ids.secret()[:_PASSWORD_DIGITS]}"
+    admin = request.services.apis.admin
+    generated = "" if values["password"] else f"Wp-{request.services.ids.secret()[:_PASSWORD_DIGITS]}"
     values = {**values, "password": values["password"] or generated}
     digits = _digits(values["phone_number"])
     try:
         if any(app["phone_number"] == digits for app in (await admin.call("GET /admin/apps"))["apps"]):
             raise PartnerNotCreated("phone_number", "Another app has this number. Enter another one.")
-        setup = await _simulator_setup(tools, values) if is_at_simulator(tools) else _operator_setup(values)
+        setup = await _simulator_setup(request, values) if is_at_simulator(request) else _operator_setup(values)
         plan = await admin.call("POST /admin/setup", setup=setup, dry_run=True)
         if any(step["kind"] == "partner" and step["action"] != "create" for step in plan["steps"]):
             raise PartnerNotCreated("email", "Another partner has this e-mail address. Enter another one.")
-        if is_at_simulator(tools):
-            await _create_at_simulator(tools, values, setup)
+        if is_at_simulator(request):
+            await _create_at_simulator(request, values, setup)
         else:
-            await _check_number_at_operator(tools, values)
+            await _check_number_at_operator(request, values)
         result = await admin.call("POST /admin/setup", setup=setup)
     except ApiResponseError as error:
         field = _FIELDS_BY_MEMBER.get(error.top_field or error.field, "")
@@ -128,19 +128,19 @@ async def create_partner(tools: PageTools, values: Mapping[str, str]) -> dict[st
         "api_key": keys[0],
         "phone_number": digits,
         "business_account": business_account,
-        "webhook_problem": await subscribe_account(tools, business_account["id"]),
+        "webhook_problem": await subscribe_account(request, business_account["id"]),
     }
 
 
-async def _simulator_setup(tools: PageTools, values: Mapping[str, str]) -> dict[str, Any]:
+async def _simulator_setup(request: PageRequest, values: Mapping[str, str]) -> dict[str, Any]:
     """Return the set-up of a partner whose accounts and number are new at the simulator."""
-    ids, accounts = tools.services.ids, await list_accounts(tools)
+    ids, accounts = request.services.ids, await list_accounts(request)
     business_account_id = ids.digits(_ID_DIGITS)
     account_id = _NOT_IN_IDS.sub("-", values["name"].lower()).strip("-")[:40]
     if not account_id or any(account["id"] == account_id for account in accounts):
         account_id = business_account_id
     account = {
-        "base_url": tools.services.simulator_url,
+        "base_url": request.services.simulator_url,
         "token": ids.secret(),
         "app_id": ids.digits(_ID_DIGITS),
         "app_secret": ids.secret(),
@@ -169,8 +169,8 @@ def _operator_setup(values: Mapping[str, str]) -> dict[str, Any]:
     return {"partners": [partner]}
 
 
-async def _create_at_simulator(tools: PageTools, values: Mapping[str, str], setup: dict[str, Any]) -> None:
-    control = tools.services.apis.control
+async def _create_at_simulator(request: PageRequest, values: Mapping[str, str], setup: dict[str, Any]) -> None:
+    control = request.services.apis.control
     assert control is not None, "the caller has checked it"  # noqa: S101  a defect
     [account] = setup["operator_accounts"].values()
     [app] = setup["partners"][0]["apps"]
@@ -183,9 +183,9 @@ async def _create_at_simulator(tools: PageTools, values: Mapping[str, str], setu
     )  # fmt: skip
 
 
-async def _check_number_at_operator(tools: PageTools, values: Mapping[str, str]) -> None:
+async def _check_number_at_operator(request: PageRequest, values: Mapping[str, str]) -> None:
     try:
-        response = await tools.services.apis.admin.call(
+        response = await request.admin(
             "GET /admin/operator-accounts/{account_id}/numbers",
             account_id=values["operator_account"], business_account_id=values["business_account_id"],
         )  # fmt: skip
@@ -202,47 +202,46 @@ def _digits(number: str) -> str:
 
 
 async def show_partners(
-    tools: PageTools, page_request: PageRequest, values: Mapping[str, str] | None = None, wrong: Mapping[str, str] = {}
+    request: PageRequest, values: Mapping[str, str] | None = None, wrong: Mapping[str, str] = {}
 ) -> Response:
     """List the partners, with the form of a new one; a rejected one with its values and errors by field."""
-    call = tools.services.apis.admin.call
-    partners: list[dict[str, Any]] = (await call("GET /admin/partners"))["partners"]
-    at_simulator = is_at_simulator(tools)
+    partners: list[dict[str, Any]] = (await request.admin("GET /admin/partners"))["partners"]
+    at_simulator = is_at_simulator(request)
     if values is None:
-        values = suggest_values(partners, (await call("GET /admin/apps"))["apps"]) if at_simulator else {}
-    return await tools.page(
-        page_request, "partners/list.html", 400 if wrong else 200,
-        partners=partners, values=values, wrong=wrong, accounts=await list_accounts(tools),
+        values = suggest_values(partners, (await request.admin("GET /admin/apps"))["apps"]) if at_simulator else {}
+    return await request.page(
+        "partners/list.html", 400 if wrong else 200,
+        partners=partners, values=values, wrong=wrong, accounts=await list_accounts(request),
         at_simulator=at_simulator,
     )  # fmt: skip
 
 
-async def make_partner(tools: PageTools, page_request: PageRequest) -> Response:
+async def make_partner(request: PageRequest) -> Response:
     """Create a partner, and show its key, which is shown on this response only."""
-    required = _REQUIRED if is_at_simulator(tools) else _REQUIRED_AT_OPERATOR
-    values = {name: (await page_request.field(name)).strip() for name in (*required, "password")}
-    values["operator_account"] = await page_request.field("operator_account")
+    required = _REQUIRED if is_at_simulator(request) else _REQUIRED_AT_OPERATOR
+    values = {name: (await request.field(name)).strip() for name in (*required, "password")}
+    values["operator_account"] = await request.field("operator_account")
     wrong = {name: text for name, text in required.items() if not values[name]}
     if wrong:
-        return await show_partners(tools, page_request, values, wrong)
+        return await show_partners(request, values, wrong)
     try:
-        created = await create_partner(tools, values)
+        created = await create_partner(request, values)
     except PartnerNotCreated as error:
         is_shown = error.field in (*required, "password")
-        return await show_partners(tools, page_request, values, {error.field if is_shown else "": error.text})
+        return await show_partners(request, values, {error.field if is_shown else "": error.text})
     listen = listen_commands(
-        tools.services.public_url, created["app_id"], created["app_name"], app_token=created["app_token"]
+        request.services.public_url, created["app_id"], created["app_name"], app_token=created["app_token"]
     )
-    return await tools.page(page_request, "partners/created.html", created=created, variables=listen)
+    return await request.page("partners/created.html", created=created, variables=listen)
 
 
-async def enter_partner(tools: PageTools, page_request: PageRequest) -> Response:
+async def enter_partner(request: PageRequest) -> Response:
     """Continue as another partner, in a demonstration only: its users have administrator rights."""
-    partner_id: str = page_request.path_params["partner_id"]
+    partner_id: str = request.path_params["partner_id"]
     is_id = partner_id.isascii() and partner_id.isdecimal() and len(partner_id) <= _MAX_ID_DIGITS
     partner = None
-    if tools.services.demo_partner_id is not None and is_id:
-        partner = await tools.services.database.read(partner_by_id, int(partner_id))
+    if request.services.demo_partner_id is not None and is_id:
+        partner = await request.read(partner_by_id, int(partner_id))
     if partner is None:
         raise NotFound("There is no such partner.")
-    return await start_session(tools, page_request, partner, "/")
+    return await start_session(request, partner, "/")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from waypost import __version__
 from waypost.base.clock import Clock
@@ -14,8 +14,7 @@ from waypost.console.bubbles.formatting import format_text
 from waypost.console.bubbles.previews import message_view
 from waypost.console.web.assets import SECURITY_HEADERS, Assets
 from waypost.console.web.formatting import format_number, format_phone, pretty_json, state_kind
-from waypost.console.web.page_request import PageRequest
-from waypost.console.web.zones import day_text, time_element, time_text, zone_context
+from waypost.console.web.zones import DisplayZone, day_text, time_element, time_text, zone_context
 
 HEADERS: Final = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
 NOTICES_COOKIE: Final = "waypost_notices"
@@ -39,26 +38,17 @@ class PageRenderer:
         """Add values that all templates have, before the first page is rendered."""
         self._globals |= values
 
-    def render(self, name: str, page_request: PageRequest, **values: Any) -> str:
-        """Return a page, or a fragment that has its own template file."""
-        with zone_context(page_request.zone):
-            return self._environment.get_template(name).render(
-                page_request=page_request, now_ms=self._clock.now_ms(), theme=read_theme(page_request), **values
-            )
+    def render(self, name: str, zone: DisplayZone, **values: Any) -> str:
+        """Return a page, or a fragment that has its own template file, with times of this zone."""
+        with zone_context(zone):
+            return self._environment.get_template(name).render(now_ms=self._clock.now_ms(), **values)
 
-    def render_macro(self, name: str, macro: str, page_request: PageRequest, *args: Any, **values: Any) -> str:
+    def render_macro(self, name: str, macro: str, zone: DisplayZone, *args: Any, **values: Any) -> str:
         """Return the output of one macro of a template file, for live streams."""
         if name not in self._modules:
             self._modules[name] = self._environment.get_template(name).module
-        with zone_context(page_request.zone):
+        with zone_context(zone):
             return str(getattr(self._modules[name], macro)(*args, **values)).strip()
-
-    def respond(self, name: str, page_request: PageRequest, status: int = 200, **values: Any) -> Response:
-        """Return a whole page as a response, and delete the cookie of the notices that it shows."""
-        response = HTMLResponse(self.render(name, page_request, **values), status)
-        if NOTICES_COOKIE in page_request.request.cookies:
-            response.delete_cookie(NOTICES_COOKIE, path="/")
-        return response
 
     @cached_property
     def _environment(self) -> Any:
@@ -127,7 +117,7 @@ def read_notices(cookies: Mapping[str, str]) -> list[dict[str, str]]:
         return []
 
 
-def read_theme(page_request: PageRequest) -> str:
+def read_theme(cookies: Mapping[str, str]) -> str:
     """Return the theme from its cookie: light, dark or system."""
-    chosen = page_request.request.cookies.get(THEME_COOKIE, "system")
+    chosen = cookies.get(THEME_COOKIE, "system")
     return chosen if chosen in THEMES else "system"

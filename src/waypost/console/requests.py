@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from waypost.console.list_filters import FilterContext, FilterField, FilterForm, ListFilter, Members, unknown_value
 from waypost.console.lists import ListPage, ListQuery, ListRows, members
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.zones import iso_time
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
 from waypost.wire.requests import ACCEPTED_STATUSES, is_status_filter, make_operation_id, statuses_of
@@ -28,10 +28,10 @@ _CREDENTIAL_HEADERS: Final = {  # by the kind of credential that the route requi
 _JSON: Final = "application/json"
 
 
-def visible_partner(tools: PageTools, page_request: PageRequest) -> int | None:
+def visible_partner(request: PageRequest) -> int | None:
     """Return the partner whose entries of a log the user may see; None: those of all."""
-    demo_partner_id, own_id = tools.services.demo_partner_id, page_request.partner.id
-    shows_all = tools.is_administrator(page_request) if demo_partner_id is None else own_id == demo_partner_id
+    demo_partner_id, own_id = request.services.demo_partner_id, request.partner.id
+    shows_all = request.is_administrator if demo_partner_id is None else own_id == demo_partner_id
     return None if shows_all else own_id
 
 
@@ -41,37 +41,37 @@ def _parse_status(text: str, _context: FilterContext) -> Members:
     return {"statuses": statuses_of(text)}
 
 
-async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     before_id = query.before if _ENTRY_ID.fullmatch(query.before) else None
-    search = replace(filters.search, partner_id=visible_partner(tools, page_request), before_id=before_id)
-    found = await tools.services.database.read(read_request_page, search, query.at_most)
-    return ListRows(_add_titles(tools, found.entries), found.following or "")
+    search = replace(filters.search, partner_id=visible_partner(request), before_id=before_id)
+    found = await request.read(read_request_page, search, query.at_most)
+    return ListRows(_add_titles(request, found.entries), found.following or "")
 
 
-async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
-    partner_id = visible_partner(tools, page_request)
+async def _find(request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
+    partner_id = visible_partner(request)
 
     def find(connection: Connection) -> list[RequestLogEntry]:
         entries = (read_request_entry(connection, entry_id, partner_id) for entry_id in sorted(ids, reverse=True))
         return [entry for entry in entries if entry is not None]
 
-    return _add_titles(tools, await tools.services.database.read(find))
+    return _add_titles(request, await request.read(find))
 
 
-def _add_titles(tools: PageTools, entries: Sequence[RequestLogEntry]) -> list[dict[str, Any]]:
-    titles = tools.services.operation_titles()
+def _add_titles(request: PageRequest, entries: Sequence[RequestLogEntry]) -> list[dict[str, Any]]:
+    titles = request.services.operation_titles()
     return [{**asdict(entry), "title": titles.get(entry.route, entry.route)} for entry in entries]
 
 
-async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
+async def _values(request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
     return {
-        "options": {"app": [("", "Any app"), *((app.id, app.name) for app in page_request.apps)]},
-        "shows_all": visible_partner(tools, page_request) is None,
-        "sample": tools.services.request_log_sample,
+        "options": {"app": [("", "Any app"), *((app.id, app.name) for app in request.apps)]},
+        "shows_all": visible_partner(request) is None,
+        "sample": request.services.request_log_sample,
     }
 
 
-async def _page_of_one(_tools: PageTools, _page_request: PageRequest, filters: ListFilter, found: ListRows) -> str:
+async def _page_of_one(_request: PageRequest, filters: ListFilter, found: ListRows) -> str:
     is_one = filters.given["id"] and len(found.rows) == 1 and not filters.before
     return f"/requests/{found.rows[0]['id']}" if is_one else ""
 
@@ -112,25 +112,24 @@ REQUESTS: Final = ListPage(
 )
 
 
-async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_request(request: PageRequest) -> Response:
     """Show one request; NotFound if it is not in the log, or another partner's."""
-    entry_id = str(page_request.path_params["entry_id"])
-    read = tools.services.database.read
-    entry = await read(read_request_entry, entry_id, visible_partner(tools, page_request))
+    entry_id = str(request.path_params["entry_id"])
+    entry = await request.read(read_request_entry, entry_id, visible_partner(request))
     if entry is None:
         raise NotFound("Request not found.")
     sent: dict[str, Any] = json.loads(entry.request) if entry.request else {}
     got: dict[str, Any] = json.loads(entry.response) if entry.response else {}
-    app = next((app for app in page_request.apps if app.id == entry.app_id), None)
+    app = next((app for app in request.apps if app.id == entry.app_id), None)
     body = got.get("body")
     message_id = cast("Mapping[str, Any]", body).get("messageId") if app and isinstance(body, Mapping) else None
-    return await tools.page(
-        page_request, "requests/entry.html", entry=entry, sent=sent, got=got, app=app,
-        title=tools.services.operation_titles().get(entry.route, entry.route),
-        message_id=message_id if isinstance(message_id, str) else "", show_text=tools.services.show_text,
+    return await request.page(
+        "requests/entry.html", entry=entry, sent=sent, got=got, app=app,
+        title=request.services.operation_titles().get(entry.route, entry.route),
+        message_id=message_id if isinstance(message_id, str) else "", show_text=request.services.show_text,
         is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
         operation=make_operation_id(entry.route),
-        curl=_repeat_command(entry, sent, tools.services.public_url) if sent else "",
+        curl=_repeat_command(entry, sent, request.services.public_url) if sent else "",
     )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from starlette.responses import Response
 
-from waypost.console.page_tools import Command, PageTools
-from waypost.console.web.page_request import PageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.page_tools import Command
 
 _OTHER_PARAMETER: Final = re.compile(r"\{(?!app_id\})")
 
@@ -31,7 +31,7 @@ class Audience(StrEnum):
     PARTNER = "partner"
 
 
-Endpoint = Callable[[PageTools, PageRequest], Awaitable[Response]]
+Endpoint = Callable[[PageRequest], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,7 @@ _OVERVIEW: Final = (
         action_row("/apps/{app_id}/dead-letters/{position}/retry", overview.retry_dead_letter, "retry a dead letter"),
     ),
 )
-PHONES: Final = (
-    page_row("/phones", phones.show_phones, "Phones", nav="simulator"),
+_PHONES_OF_SIMULATOR: Final = (
     live_row("/phones/live", phones.live_phones, "updates of them"),
     part_row("/phones/media/{media_id}", phones.show_media, "a media file"),
     part_row("/phones/flows/{flow_id}", phones.show_flow, "the form of a flow"),
@@ -84,6 +83,10 @@ PHONES: Final = (
         )
     ),
     *(one.page_row for one in phone_actions.PHONE_ACTIONS),
+)
+PHONES: Final = (
+    page_row("/phones", phones.show_phones, "Phones", nav="simulator"),
+    *(replace(row, endpoint=require_simulator(row.kind, row.endpoint)) for row in _PHONES_OF_SIMULATOR),
 )
 _TEMPLATES: Final = rows_at(
     "/apps/{app_id}/templates",
@@ -344,9 +347,4 @@ COMMANDS: Final = (  # without the pages of the navigation: the browser adds tho
     action_command("Theme: system", "Theme", "/theme", stays=False, theme="system"),
     action_command("Sign out", "Account", "/sign-out", stays=False),
 )
-TABLE: Final = PageTable(
-    [(section.name, section.label, section.navigation_row.path, section.navigation_row.nav) for section in SECTIONS],
-    {section.name: section.tabs for section in SECTIONS},
-    COMMANDS,
-    AUDITED_ACTIONS,
-)
+TABLE: Final = PageTable(COMMANDS, AUDITED_ACTIONS)

@@ -90,6 +90,11 @@ class ConsoleServices:
     request_log_sample: int = 0  # one of how many successful requests is logged; 0: none
 
     @property
+    def session_cookie(self) -> str:
+        """Name of the session cookie: over HTTPS one that no other host of the site can set."""
+        return "__Host-waypost" if self.is_secure else "waypost_session"
+
+    @property
     def is_secure(self) -> bool:
         """True if browsers reach the service over HTTPS, so that cookies can be `Secure`."""
         return self.public_url.startswith("https://")

@@ -33,9 +33,9 @@ from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev import demo
 from waypost.console.bubbles.items import prepare_messages
 from waypost.console.bubbles.previews import draft_message
+from waypost.console.page_request import PageRequest
 from waypost.console.rendering import PageRenderer
 from waypost.console.web.assets import Assets
-from waypost.console.web.page_request import PageRequest
 from waypost.console.web.zones import UTC_ZONE
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -132,7 +132,7 @@ async def wall(browser: Browser, module_console: ConsoleClient) -> AsyncGenerato
 
 def render(item: dict[str, Any]) -> str:
     [message] = prepare_messages([item], lambda media_id: {"url": f"/bubbles/{media_id}"})
-    return PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, f"/bubbles/{item['wamid']}")
+    return PAGES.render_macro(FILE, "bubble", UTC_ZONE, message, PAGE_REQUEST, f"/bubbles/{item['wamid']}")
 
 
 async def publish_flow(console: ConsoleClient, form: dict[str, Any]) -> str:
@@ -147,12 +147,12 @@ async def publish_flow(console: ConsoleClient, form: dict[str, Any]) -> str:
 
 def render_all_bubbles() -> list[str]:
     items = prepare_messages(all_items(), lambda media_id: {"url": "/bubbles/p"} if media_id == "m-image" else {})
-    return [PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "/bubbles/x") for message in items]
+    return [PAGES.render_macro(FILE, "bubble", UTC_ZONE, message, PAGE_REQUEST, "/bubbles/x") for message in items]
 
 
 def render_all_templates() -> list[str]:
     return [
-        PAGES.render_macro(FILE, "template", PAGE_REQUEST, draft_message(draft, until_ms=UNTIL_MS), PAGE_REQUEST, name)
+        PAGES.render_macro(FILE, "template", UTC_ZONE, draft_message(draft, until_ms=UNTIL_MS), PAGE_REQUEST, name)
         for name, draft in DRAFTS.items()
     ]
 
@@ -371,8 +371,7 @@ async def test_order_shows_its_latest_status_and_why_a_payment_failed() -> None:
     [order, update] = prepare_messages([order, business_message("order_news")], lambda _: {})
 
     shown = [
-        PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "/bubbles/x")
-        for message in (order, update)
+        PAGES.render_macro(FILE, "bubble", UTC_ZONE, message, PAGE_REQUEST, "/bubbles/x") for message in (order, update)
     ]
 
     for fact in ("Partially shipped", "The cup follows on Monday.", "Failed: payment cancelled"):
@@ -437,7 +436,7 @@ async def test_long_text_expands_and_stays_expanded_while_the_bubble_changes(wal
 async def test_quote_scrolls_to_the_quoted_message(wall: Wall) -> None:
     items = [business_message("text"), business_message("long"), phone_message("own_text", context_id="text")]
     await wall.show_bubbles(
-        PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "")
+        PAGES.render_macro(FILE, "bubble", UTC_ZONE, message, PAGE_REQUEST, "")
         for message in prepare_messages(items, lambda _: {})
     )
 
@@ -460,7 +459,7 @@ async def test_bubble_without_actions_and_template_have_nothing_to_tap(wall: Wal
     item = business_message("replies")
     [message] = prepare_messages([item], lambda _: {})
     await wall.show_bubbles(
-        [PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST), *render_all_templates()]
+        [PAGES.render_macro(FILE, "bubble", UTC_ZONE, message, PAGE_REQUEST), *render_all_templates()]
     )
 
     await expect(wall.page.locator("#wall form, #wall dialog, #wall a.bubble-button")).to_have_count(0)
@@ -483,7 +482,7 @@ async def test_template_message_from_the_control_api_is_rendered_with_its_button
     inbox = await module_console.control.json("GET", f"{path}?wait_ms=5000&after={after}")
 
     [message] = prepare_messages(inbox["messages"], lambda _: {})
-    html = PAGES.render_macro(FILE, "bubble", PAGE_REQUEST, message, PAGE_REQUEST, "/x")
+    html = PAGES.render_macro(FILE, "bubble", UTC_ZONE, message, PAGE_REQUEST, "/x")
     assert "Hi Ann, your order 4711 is ready." in html
     assert "Yes please" in html
     assert "Another day" in html

@@ -16,7 +16,6 @@ from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
-from waypost.console.guard import cookie_name
 from waypost.simulator import Simulator, SimulatorSettings
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
 
@@ -64,7 +63,7 @@ async def open_site(
     session = await waypost.console.services.sessions.start(PARTNER)
     if administrates:
         await waypost.console.services.sessions.grant_administration(session)
-    cookies = {cookie_name(waypost.console.tools): session.token}
+    cookies = {waypost.console.services.session_cookie: session.token}
     http = aiohttp.ClientSession(cookies=cookies, cookie_jar=aiohttp.CookieJar(unsafe=True))
     server = HttpServer(waypost.application, server_socket)
     await server.start()

@@ -16,9 +16,9 @@ from waypost.console.callbacks.lookup import callbacks_path, replay_callbacks, r
 from waypost.console.callbacks.replays import CALLBACK_ID, EVENT_SUGGESTIONS, count_failures, normalize_recipient
 from waypost.console.list_filters import FilterContext, FilterField, FilterForm, ListFilter, Members, one_of
 from waypost.console.lists import ListPage, ListQuery, ListRows, members
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.formatting import format_duration
-from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.console.web.zones import iso_time
 from waypost.domain.callbacks import AttemptKind, Subscription
@@ -119,12 +119,10 @@ def response_text(status: int | None) -> str:
         return str(status)
 
 
-async def describe_deliveries(
-    tools: PageTools, page_request: PageRequest, rows: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
+async def describe_deliveries(request: PageRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return callbacks with the recipient, the subscription's tag, the status and the attempts of each."""
-    scope = page_request.partner.id, page_request.app.id
-    ids, now_ms = [row["id"] for row in rows], tools.services.clock.now_ms()
+    scope = request.partner.id, request.app.id
+    ids, now_ms = [row["id"] for row in rows], request.now_ms()
 
     def read(connection: Connection) -> list[dict[str, Any]]:
         names = subject_names(connection, *scope, {row["subject"] for row in rows})
@@ -148,7 +146,7 @@ async def describe_deliveries(
             )
         return described
 
-    return await tools.services.database.read(read)
+    return await request.read(read)
 
 
 def _parse_search(text: str, _context: FilterContext) -> Members:
@@ -163,27 +161,27 @@ def _parse_subscription(text: str, _context: FilterContext) -> Members:
     return {"subscription_id": int(text)}
 
 
-async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     read: Any = partial(
         list_deliveries, before=_parse_cursor(query.before), at_most=query.at_most,
         scan_limit=query.scan_limit or MAX_SCANNED_CALLBACKS,
     )  # fmt: skip
-    page = await tools.read_own(page_request, read, filters.search)
+    page = await request.read_own(read, filters.search)
     older = "" if page.next is None else _encode_cursor(page.next)
-    return ListRows(await describe_deliveries(tools, page_request, page.rows), older, page.searched_to_ms)
+    return ListRows(await describe_deliveries(request, page.rows), older, page.searched_to_ms)
 
 
-async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
+async def _find(request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
     def find(connection: Connection) -> list[dict[str, Any]]:
-        scope = page_request.partner.id, page_request.app.id
+        scope = request.partner.id, request.app.id
         rows = (find_delivery(connection, *scope, callback_id) for callback_id in ids)
         return sorted((row for row in rows if row is not None), key=lambda row: row["created_on_ms"], reverse=True)
 
-    return await describe_deliveries(tools, page_request, await tools.services.database.read(find))
+    return await describe_deliveries(request, await request.read(find))
 
 
-async def _values(tools: PageTools, page_request: PageRequest, filters: ListFilter) -> Mapping[str, Any]:
-    health = await _read_health(tools, page_request)
+async def _values(request: PageRequest, filters: ListFilter) -> Mapping[str, Any]:
+    health = await _read_health(request)
     is_first = not filters.before and not filters.wrong
     subscriptions = [("", "All subscriptions"), *((str(one.id), one.tag) for one in health.values())]
     return {
@@ -195,27 +193,27 @@ async def _values(tools: PageTools, page_request: PageRequest, filters: ListFilt
              (filters.given["state"], filters.given["time"]) == (state, time))
             for label, state, time in QUICK_FILTERS
         ],
-        "failures": await count_failures(tools, page_request, filters.search) if is_first else 0,
+        "failures": await count_failures(request, filters.search) if is_first else 0,
     }  # fmt: skip
 
 
-async def _page_of_one(tools: PageTools, page_request: PageRequest, filters: ListFilter, _found: ListRows) -> str:
+async def _page_of_one(request: PageRequest, filters: ListFilter, _found: ListRows) -> str:
     callback_id = filters.given["q"].lower()
     if not CALLBACK_ID.fullmatch(callback_id):
         return ""
-    row = await tools.read_own(page_request, find_delivery, callback_id)
-    return "" if row is None else f"{callbacks_path(page_request)}/deliveries/{callback_id}"
+    row = await request.read_own(find_delivery, callback_id)
+    return "" if row is None else f"{callbacks_path(request)}/deliveries/{callback_id}"
 
 
-async def _outages(tools: PageTools, page_request: PageRequest) -> Sequence[PageElement]:
-    failing = _failing(await _read_health(tools, page_request))
-    part, base = tools.services.pages.render_macro, callbacks_path(page_request)
-    html = part("callbacks/parts.html", "outages", page_request, page_request, base, failing)
+async def _outages(request: PageRequest) -> Sequence[PageElement]:
+    failing = _failing(await _read_health(request))
+    base = callbacks_path(request)
+    html = request.macro("callbacks/parts.html", "outages", request, base, failing)
     return [PageElement("outages", html)]
 
 
-async def _read_health(tools: PageTools, page_request: PageRequest) -> dict[int, SubscriptionHealth]:
-    return await tools.read_own(page_request, subscription_health_by_app)
+async def _read_health(request: PageRequest) -> dict[int, SubscriptionHealth]:
+    return await request.read_own(subscription_health_by_app)
 
 
 def _failing(health: dict[int, SubscriptionHealth]) -> list[SubscriptionHealth]:
@@ -342,88 +340,87 @@ def _describe_key(
 DELIVERY_MACROS: Final = "callbacks/delivery_parts.html"
 
 
-async def show_delivery(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_delivery(request: PageRequest) -> Response:
     """Return the page."""
-    return await tools.page(page_request, "callbacks/delivery.html", **await _read_delivery(tools, page_request))
+    return await request.page("callbacks/delivery.html", **await _read_delivery(request))
 
 
-async def live_delivery(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_delivery(request: PageRequest) -> Response:
     """Stream what changes on it."""
-    await _get_callback(tools, page_request)
+    await _get_callback(request)
 
     async def render_pieces() -> Sequence[PageElement]:
-        now = await _read_delivery(tools, page_request)
-        part, callback = tools.services.pages.render_macro, now["callback"]
-        facts = part(DELIVERY_MACROS, "facts", page_request, page_request, callback, now["root"])
+        now = await _read_delivery(request)
+        callback = now["callback"]
+        facts = request.macro(DELIVERY_MACROS, "facts", request, callback, now["root"])
         return [
-            PageElement("delivery-state", part(DELIVERY_MACROS, "state", page_request, callback)),
+            PageElement("delivery-state", request.macro(DELIVERY_MACROS, "state", callback)),
             PageElement("delivery-facts", facts),
-            PageElement("delivery-tries", part(DELIVERY_MACROS, "tries", page_request, callback)),
+            PageElement("delivery-tries", request.macro(DELIVERY_MACROS, "tries", callback)),
         ]
 
-    return tools.live(page_request, render_pieces, rest_s=0.5)
+    return request.live(render_pieces, rest_s=0.5)
 
 
-async def download_body(tools: PageTools, page_request: PageRequest) -> Response:
+async def download_body(request: PageRequest) -> Response:
     """Return the exact bytes as a file to download; one-time codes are masked."""
-    row = await _get_callback(tools, page_request)
+    row = await _get_callback(request)
     headers = {"Content-Disposition": f'attachment; filename="callback-{row["id"]}.json"'}
     body = redact_callback(row, text=True)["body"].encode()
     return Response(body, headers=headers, media_type="application/octet-stream")
 
 
-async def reveal_body(tools: PageTools, page_request: PageRequest) -> Response:
+async def reveal_body(request: PageRequest) -> Response:
     """Return the body with message texts; one-time codes stay masked."""
-    now = await _read_delivery(tools, page_request, text=True)
-    part = tools.services.pages.render_macro
-    body = part(DELIVERY_MACROS, "body", page_request, page_request, now["callback"], now["root"])
+    now = await _read_delivery(request, text=True)
+    body = request.macro(DELIVERY_MACROS, "body", request, now["callback"], now["root"])
     return elements_response([PageElement("delivery-body", body)])
 
 
-async def replay(tools: PageTools, page_request: PageRequest) -> Response:
+async def replay(request: PageRequest) -> Response:
     """Replay it, unless it still waits for its first delivery."""
-    callback_id = (await _get_callback(tools, page_request))["id"]
-    response = await replay_callbacks(tools, page_request, callback_id=callback_id)
-    page = f"{callbacks_path(page_request)}/deliveries/{callback_id}"
+    callback_id = (await _get_callback(request))["id"]
+    response = await replay_callbacks(request, callback_id=callback_id)
+    page = f"{callbacks_path(request)}/deliveries/{callback_id}"
     if response["replayed"]:
-        return respond(tools, page_request, page, "Replay queued: same bytes, id and sequence number.")
+        return respond(request, page, "Replay queued: same bytes, id and sequence number.")
     if response["still_waiting"]:
         notice = "Not replayed: it still waits for its first delivery."
         hint = "It is sent as soon as its receiver accepts callbacks."
     else:
         notice, hint = "Not replayed: its subscription is deleted.", "You can save the body from this page."
-    return respond(tools, page_request, page, notice, hint=hint, kind="warn")
+    return respond(request, page, notice, hint=hint, kind="warn")
 
 
-async def _get_callback(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
-    row = await tools.read_own(page_request, find_delivery, str(page_request.path_params["callback_id"]))
+async def _get_callback(request: PageRequest) -> dict[str, Any]:
+    row = await request.read_own(find_delivery, str(request.path_params["callback_id"]))
     if row is None:
         raise NotFound("This app has no such callback.")
     return row
 
 
-async def _read_delivery(tools: PageTools, page_request: PageRequest, *, text: bool = False) -> dict[str, Any]:
-    row = await _get_callback(tools, page_request)
-    parts = tools.services
+async def _read_delivery(request: PageRequest, *, text: bool = False) -> dict[str, Any]:
+    row = await _get_callback(request)
+    services = request.services
 
     def read(connection: Connection) -> tuple[Subscription | None, list[Any], dict[str, int | None]]:
         subscription = subscription_of_partner(
-            connection, page_request.partner.id, row["subscription_id"], parts.directory.unseal
+            connection, request.partner.id, row["subscription_id"], services.directory.unseal
         )
         jobs = find_delivery_jobs(connection, row["subscription_id"], row["id"])
         return subscription, jobs, receiver_failure(connection, row["subscription_id"])
 
-    subscription, jobs, failure = await parts.database.read(read)
-    shown = redact_callback(row, text=text or parts.show_text)
-    [callback] = await describe_deliveries(tools, page_request, [shown])
+    subscription, jobs, failure = await request.read(read)
+    shown = redact_callback(row, text=text or services.show_text)
+    [callback] = await describe_deliveries(request, [shown])
     body = row["body"].encode()
     last = next((attempt for attempt in reversed(row["attempts"]) if attempt["request_headers"]), None)
     signing = None
     if last is not None:
-        signing = explain_signature(parts.secret_box, subscription, body, last["request_headers"], parts.clock.now_ms())
+        signing = explain_signature(services.secret_box, subscription, body, last["request_headers"], request.now_ms())
     live = next((job for job in jobs if not job.replay), None)
     return {
-        "root": callbacks_path(page_request),
+        "root": callbacks_path(request),
         "subscription": subscription,
         "signing": signing,
         "callback": {

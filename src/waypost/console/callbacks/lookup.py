@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.domain.callbacks import Subscription
 from waypost.store.callbacks.subscriptions import subscription_of_partner
 
@@ -29,35 +29,34 @@ def listen_commands(public_url: str, app_id: str, app_name: str, *, app_token: s
     return f"(umask 077 && printf '%s\\n' {texts} > {file})\nwaypost listen --env-file {file}"
 
 
-def callbacks_path(page_request: PageRequest) -> str:
+def callbacks_path(request: PageRequest) -> str:
     """Return the path of the callbacks pages of the app in the URL."""
-    return f"/apps/{page_request.app.id}/callbacks"
+    return f"/apps/{request.app.id}/callbacks"
 
 
-async def get_subscription(tools: PageTools, page_request: PageRequest) -> Subscription:
+async def get_subscription(request: PageRequest) -> Subscription:
     """Return the subscription in the path. Raises NotFound: the app has no such subscription."""
-    subscription_id = str(page_request.path_params["subscription_id"])
-    parts = tools.services
+    subscription_id = str(request.path_params["subscription_id"])
     subscription = None
     if subscription_id.isascii() and subscription_id.isdecimal() and len(subscription_id) < 19:
-        subscription = await parts.database.read(
-            subscription_of_partner, page_request.partner.id, int(subscription_id), parts.directory.unseal
+        subscription = await request.read(
+            subscription_of_partner, request.partner.id, int(subscription_id), request.services.directory.unseal
         )
-    if subscription is None or subscription.app_id != page_request.app.id:
+    if subscription is None or subscription.app_id != request.app.id:
         raise NotFound("This app has no such subscription.")
     return subscription
 
 
-async def list_subscriptions(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
+async def list_subscriptions(request: PageRequest) -> list[dict[str, Any]]:
     """Return the app's subscriptions as the admin API shows them: state, circuit, and waiting callbacks."""
-    scope = {"app_id": page_request.app.id, "partner_id": page_request.partner.id}
-    return (await tools.services.apis.admin.call("GET /admin/subscriptions", **scope))["subscriptions"]
+    scope = {"app_id": request.app.id, "partner_id": request.partner.id}
+    return (await request.admin("GET /admin/subscriptions", **scope))["subscriptions"]
 
 
-async def replay_callbacks(tools: PageTools, page_request: PageRequest, **conditions: Any) -> dict[str, Any]:
+async def replay_callbacks(request: PageRequest, **conditions: Any) -> dict[str, Any]:
     """Replay callbacks of the app through the admin API, or with `dry_run` count them."""
-    scope = {"app_id": page_request.app.id, "partner_id": page_request.partner.id}
-    return await tools.services.apis.admin.call("POST /admin/callbacks/replay", **scope, **conditions)
+    scope = {"app_id": request.app.id, "partner_id": request.partner.id}
+    return await request.admin("POST /admin/callbacks/replay", **scope, **conditions)
 
 
 def api_path(subscription: Subscription) -> str:
@@ -65,10 +64,8 @@ def api_path(subscription: Subscription) -> str:
     return f"/partner/app/{subscription.app_id}/subscription/{subscription.id}"
 
 
-def respond(
-    tools: PageTools, page_request: PageRequest, path: str, notice: str, *, hint: str = "", kind: str = "good"
-) -> Response:
+def respond(request: PageRequest, path: str, notice: str, *, hint: str = "", kind: str = "good") -> Response:
     """Return the result of an action: a notice on the open page, or on the page it redirects to."""
-    if page_request.is_quiet:
+    if request.is_quiet:
         return JSONResponse({"notice": notice, "hint": hint, "kind": kind})
-    return tools.redirect(path, notice, hint=hint, kind=kind)
+    return request.redirect(path, notice, hint=hint, kind=kind)

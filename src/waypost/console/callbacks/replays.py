@@ -9,9 +9,9 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions, replay_callbacks, respond
 from waypost.console.lists import MAX_SELECTED
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_chart_number
-from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.zones import MAX_TIME_MS, read_time_field
 from waypost.store.callbacks.deliveries import DeliveryFilter
 
@@ -33,72 +33,72 @@ REPLAY_CHOICES: Final = {  # value in the form: label, and `delivered` in the ad
 }
 
 
-async def show_replay(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_replay(request: PageRequest) -> Response:
     """Return the form and, for a selection in the query, its count."""
-    subscriptions = await list_subscriptions(tools, page_request)
-    query = {name: page_request.query(name) for name in page_request.request.query_params}
+    subscriptions = await list_subscriptions(request)
+    query = {name: request.query(name) for name in request.http.query_params}
     counted: dict[str, Any] | None = None
     if "which" in query:
-        conditions = _read_conditions(tools, page_request, query, subscriptions)
-        response = await replay_callbacks(tools, page_request, **conditions, dry_run=True)
+        conditions = _read_conditions(request, query, subscriptions)
+        response = await replay_callbacks(request, **conditions, dry_run=True)
         counted = {**response, "from_ms": conditions.get("from_ms", ""), "to_ms": conditions["to_ms"]}
     chosen = {name: query.get(name, "") for name in ("subscription", "recipient", "event")}
-    begin, end = (page_request.zone.field_value(_read_time_ms(page_request, query, name)) for name in ("from", "to"))
-    return await tools.page(
-        page_request, "callbacks/replay.html",
+    begin, end = (request.zone.field_value(_read_time_ms(request, query, name)) for name in ("from", "to"))
+    return await request.page(
+        "callbacks/replay.html",
         subscriptions=subscriptions, chosen={**chosen, "which": query.get("which") or "given_up"},
         choices=REPLAY_CHOICES, events=EVENT_SUGGESTIONS, counted=counted, most=MAX_REPLAYED,
-        from_text=begin, to_text=end, root=callbacks_path(page_request),
+        from_text=begin, to_text=end, root=callbacks_path(request),
     )  # fmt: skip
 
 
-async def replay(tools: PageTools, page_request: PageRequest) -> Response:
+async def replay(request: PageRequest) -> Response:
     """Replay the selected callbacks."""
-    form = {name: await page_request.field(name) for name in await page_request.form()}
-    conditions = _read_conditions(tools, page_request, form, await list_subscriptions(tools, page_request))
-    root = callbacks_path(page_request)
+    form = {name: await request.field(name) for name in await request.form()}
+    conditions = _read_conditions(request, form, await list_subscriptions(request))
+    root = callbacks_path(request)
     try:
-        count = (await replay_callbacks(tools, page_request, **conditions))["replayed"]
+        count = (await replay_callbacks(request, **conditions))["replayed"]
     except ApiResponseError as error:
-        return tools.redirect(f"{root}/replay", error.message, kind="bad")
+        return request.redirect(f"{root}/replay", error.message, kind="bad")
     if not count:
-        return tools.redirect(f"{root}/replay", "No callback matches, so nothing was replayed.", kind="warn")
-    return tools.redirect(f"{root}/deliveries", f"Replaying {_count_text(count)}.", hint=REPLAYED_HINT)
+        return request.redirect(f"{root}/replay", "No callback matches, so nothing was replayed.", kind="warn")
+    return request.redirect(f"{root}/deliveries", f"Replaying {_count_text(count)}.", hint=REPLAYED_HINT)
 
 
-async def count_failures(tools: PageTools, page_request: PageRequest, search: DeliveryFilter) -> int:
+async def count_failures(request: PageRequest, search: DeliveryFilter) -> int:
     """Return how many callbacks a replay of the whole list would send; 0 if it is not of failures of a time range."""
     if search.state != "given up" or search.from_ms is None or search.message_id is not None:
         return 0
     names = ("subscription_id", "recipient", "event", "from_ms", "to_ms")
     conditions = {name: value for name in names if (value := getattr(search, name)) is not None}
-    response = await replay_callbacks(tools, page_request, delivered=False, dry_run=True, **conditions)
+    response = await replay_callbacks(request, delivered=False, dry_run=True, **conditions)
     return int(response["would_replay"])
 
 
-async def replay_selected(tools: PageTools, page_request: PageRequest) -> Response:
+async def replay_selected(request: PageRequest) -> Response:
     """Replay the callbacks that are checked in the list, of one page at most."""
-    form = await page_request.form()
+    form = await request.form()
     ids = {id for id in form.getlist("id") if isinstance(id, str) and CALLBACK_ID.fullmatch(id)}  # noqa: A001
     if len(ids) > MAX_SELECTED:
         raise InvalidPageRequest(f"At most {MAX_SELECTED} callbacks can be selected.", "Replay a time range instead.")
     replayed = waiting = 0
     for callback_id in sorted(ids):
         try:
-            response = await replay_callbacks(tools, page_request, callback_id=callback_id)
+            response = await replay_callbacks(request, callback_id=callback_id)
         except ApiResponseError as error:
             if error.status != 404:
                 raise
             continue  # deleted after its retention time, since the list was loaded
         replayed += response["replayed"]
         waiting += response["still_waiting"]
-    page = f"{callbacks_path(page_request)}/deliveries"
+    page = f"{callbacks_path(request)}/deliveries"
     if not replayed:
         notice = "Select callbacks first." if not ids else "Nothing was replayed."
         hint = "They still wait for their first delivery, or they or their subscription are deleted." if ids else ""
-        return respond(tools, page_request, page, notice, hint=hint, kind="warn")
+        return respond(request, page, notice, hint=hint, kind="warn")
     hint = f"{waiting} more still wait for their first delivery." if waiting else ""
-    return respond(tools, page_request, page, f"Replaying {_count_text(replayed)}.", hint=hint)
+    return respond(request, page, f"Replaying {_count_text(replayed)}.", hint=hint)
 
 
 def _count_text(count: int) -> str:
@@ -106,7 +106,7 @@ def _count_text(count: int) -> str:
 
 
 def _read_conditions(
-    tools: PageTools, page_request: PageRequest, form: Mapping[str, str], subscriptions: Sequence[dict[str, Any]]
+    request: PageRequest, form: Mapping[str, str], subscriptions: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the conditions of a replay as the admin API takes them.
 
@@ -116,7 +116,7 @@ def _read_conditions(
     which = form.get("which", "").strip() or "given_up"
     if which not in REPLAY_CHOICES:
         raise InvalidPageRequest("Choose which callbacks to replay.")
-    from_ms, to_ms = (_read_time_ms(page_request, form, name) for name in ("from", "to"))
+    from_ms, to_ms = (_read_time_ms(request, form, name) for name in ("from", "to"))
     if subscription := form.get("subscription", "").strip():
         if subscription not in {str(each["id"]) for each in subscriptions}:
             raise InvalidPageRequest("This app has no such subscription.")
@@ -130,17 +130,17 @@ def _read_conditions(
         conditions["delivered"] = delivered
     if from_ms is not None:
         conditions["from_ms"] = max(from_ms, 0)
-    return {**conditions, "to_ms": tools.services.clock.now_ms() + 1 if to_ms is None else max(to_ms, 0)}
+    return {**conditions, "to_ms": request.now_ms() + 1 if to_ms is None else max(to_ms, 0)}
 
 
-def _read_time_ms(page_request: PageRequest, form: Mapping[str, str], name: str) -> int | None:
+def _read_time_ms(request: PageRequest, form: Mapping[str, str], name: str) -> int | None:
     """Return a time: exact, as a confirmation sends it, or a field of the form in the reader's zone."""
     exact = form.get(f"{name}_ms", "")
     if exact.isascii() and exact.isdecimal() and len(exact) < 16:
         return min(int(exact), MAX_TIME_MS)
     is_end = name == "to"
     try:
-        return read_time_field(form, name, page_request.zone, is_end=is_end)[0]
+        return read_time_field(form, name, request.zone, is_end=is_end)[0]
     except ValueError:
         raise InvalidPageRequest(
             f"The {'end' if is_end else 'start'} time is not a valid time.",

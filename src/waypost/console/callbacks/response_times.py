@@ -14,9 +14,8 @@ from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions
 from waypost.console.callbacks.subscriptions import is_delivered_status
 from waypost.console.charts import ChartFrame, ChartSeries, HistogramBin, ReferenceLine, histogram, legend, value_table
 from waypost.console.charts import line_chart as lines_over_time
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.web.formatting import format_chart_number, format_duration
-from waypost.console.web.page_request import PageRequest
 from waypost.console.web.zones import DisplayZone, time_element
 from waypost.domain.callbacks import RECEIVER_DEADLINE_MS, RECEIVER_TARGET_MS, build_receiver_report
 from waypost.store.callbacks.receivers import MAX_COUNTED_ATTEMPTS, AttemptCount, count_attempts, count_deliveries
@@ -46,15 +45,15 @@ class _TimeSlots(NamedTuple):
     form: str
 
 
-async def show_response_times(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_response_times(request: PageRequest) -> Response:
     """Return the page."""
-    chosen = next((row for row in TIME_RANGES if row[0] == page_request.query("range", "day")), TIME_RANGES[1])
+    chosen = next((row for row in TIME_RANGES if row[0] == request.query("range", "day")), TIME_RANGES[1])
     name, _, length_ms, time_format, form = chosen
-    now_ms = tools.services.clock.now_ms()
+    now_ms = request.now_ms()
     from_ms = now_ms + 1 - length_ms
     begins_ms = [from_ms + at * (length_ms // TIME_SLOTS) for at in range(TIME_SLOTS)]
-    slots = _TimeSlots(page_request.zone, begins_ms, time_format, form)
-    subscriptions = await list_subscriptions(tools, page_request)
+    slots = _TimeSlots(request.zone, begins_ms, time_format, form)
+    subscriptions = await list_subscriptions(request)
 
     def read(connection: Connection) -> list[dict[str, Any]]:
         return [
@@ -67,11 +66,11 @@ async def show_response_times(tools: PageTools, page_request: PageRequest) -> Re
             for subscription in subscriptions
         ]
 
-    return await tools.page(
-        page_request, "callbacks/response_times.html",
-        cards=[{**card, **_charts(card, slots)} for card in await tools.services.database.read(read)],
+    return await request.page(
+        "callbacks/response_times.html",
+        cards=[{**card, **_charts(card, slots)} for card in await request.read(read)],
         ranges=[(range_name, label) for range_name, label, *_ in TIME_RANGES], chosen=name,
-        root=callbacks_path(page_request), most=MAX_COUNTED_ATTEMPTS,
+        root=callbacks_path(request), most=MAX_COUNTED_ATTEMPTS,
     )  # fmt: skip
 
 

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 from starlette.responses import Response
 
 from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import PageRequest
+from waypost.console.page_request import PageRequest
 
 
 class SnippetLanguage(NamedTuple):
@@ -29,14 +28,14 @@ SNIPPET_LANGUAGES: Final = (  # Source: Standard Webhooks 1.0; decision 0043
 )
 
 
-async def show_snippets(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_snippets(request: PageRequest) -> Response:
     """Return the page with the snippet of one language."""
-    name = page_request.query("language", "python")
+    name = request.query("language", "python")
     chosen = next((language for language in SNIPPET_LANGUAGES if language.name == name), SNIPPET_LANGUAGES[0])
-    return await tools.page(
-        page_request, "callbacks/verify.html",
-        languages=SNIPPET_LANGUAGES, chosen=chosen, code=load_snippet(chosen), root=callbacks_path(page_request),
-        subscriptions=await list_subscriptions(tools, page_request),
+    return await request.page(
+        "callbacks/verify.html",
+        languages=SNIPPET_LANGUAGES, chosen=chosen, code=load_snippet(chosen), root=callbacks_path(request),
+        subscriptions=await list_subscriptions(request),
     )  # fmt: skip
 
 

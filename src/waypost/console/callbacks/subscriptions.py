@@ -18,9 +18,9 @@ from waypost.console.callbacks.lookup import (
     respond,
 )
 from waypost.console.charts import sparkline
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.formatting import format_duration
-from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, MODE_ALL, MODES, Subscription
 from waypost.store.callbacks.receivers import last_delivery_ms, newest_attempts
@@ -86,18 +86,18 @@ class SubscriptionFields:
         return [mode for mode in self.modes if mode not in OFFERED_MODES]
 
 
-async def _read_fields(page_request: PageRequest, subscription: Subscription | None) -> SubscriptionFields:
-    form = await page_request.form()
+async def _read_fields(request: PageRequest, subscription: Subscription | None) -> SubscriptionFields:
+    form = await request.form()
     names = tuple(subscription.headers) if subscription else ()
     return SubscriptionFields(
-        tag=(await page_request.field("tag")).strip(),
-        url=(await page_request.field("url")).strip(),
-        version=await page_request.field("version"),
+        tag=(await request.field("tag")).strip(),
+        url=(await request.field("url")).strip(),
+        version=await request.field("version"),
         modes=tuple(mode for mode in MODES if mode in form.getlist("modes")),
         header_names=names,
-        headers=(await page_request.field("headers")).strip(),
+        headers=(await request.field("headers")).strip(),
         removed=tuple(name for name in names if name in form.getlist("remove")),
-        do_check=await page_request.is_checked("check"),
+        do_check=await request.is_checked("check"),
     )
 
 
@@ -136,36 +136,36 @@ def _parse_headers(text: str) -> dict[str, str]:
     return headers
 
 
-async def show_subscriptions(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_subscriptions(request: PageRequest) -> Response:
     """Return the page: cards, or the form if there is no subscription."""
-    return await tools.page(
-        page_request, "callbacks/subscriptions.html",
-        cards=await _read_cards(tools, page_request), most=MAX_SUBSCRIPTIONS_PER_APP,
-        is_demo=tools.services.demo_partner_id == page_request.partner.id,
-        listen=listen_commands(tools.services.public_url, page_request.app.id, page_request.app.name),
+    return await request.page(
+        "callbacks/subscriptions.html",
+        cards=await _read_cards(request), most=MAX_SUBSCRIPTIONS_PER_APP,
+        is_demo=request.services.demo_partner_id == request.partner.id,
+        listen=listen_commands(request.services.public_url, request.app.id, request.app.name),
         fields=SubscriptionFields(), groups=MODE_GROUPS, v3_only=V3_ONLY_MODES,
     )  # fmt: skip
 
 
-async def live_subscriptions(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_subscriptions(request: PageRequest) -> Response:
     """Stream what changes on the cards."""
 
     async def render_pieces() -> Sequence[PageElement]:
-        return [_render_card(tools, page_request, card) for card in await _read_cards(tools, page_request)]
+        return [_render_card(request, card) for card in await _read_cards(request)]
 
-    return tools.live(page_request, render_pieces, rest_s=CARDS_REST_S, at_least_s=2.0)
+    return request.live(render_pieces, rest_s=CARDS_REST_S, at_least_s=2.0)
 
 
-async def show_new(tools: PageTools, page_request: PageRequest, fields: SubscriptionFields | None = None) -> Response:
+async def show_new(request: PageRequest, fields: SubscriptionFields | None = None) -> Response:
     """Return the form of a new subscription, with the values and errors of a rejected attempt."""
-    return await tools.page(
-        page_request, "callbacks/new.html", 400 if fields else 200,
+    return await request.page(
+        "callbacks/new.html", 400 if fields else 200,
         fields=fields or SubscriptionFields(), groups=MODE_GROUPS, v3_only=V3_ONLY_MODES,
     )  # fmt: skip
 
 
 async def show_subscription(
-    tools: PageTools, page_request: PageRequest, fields: SubscriptionFields | None = None,
+    request: PageRequest, fields: SubscriptionFields | None = None,
     *, keys: dict[str, Any] | None = None, ping: dict[str, Any] | None = None,
 ) -> Response:  # fmt: skip
     """Return the page of one subscription: its health, form and signing key.
@@ -174,35 +174,35 @@ async def show_subscription(
         fields: of a rejected form; None: those of the subscription.
         keys: as the admin API returns them; None: they are not shown; `ping` likewise.
     """
-    subscription = await get_subscription(tools, page_request)
-    card = next((card for card in await _read_cards(tools, page_request) if card["id"] == int(subscription.id)), None)
+    subscription = await get_subscription(request)
+    card = next((card for card in await _read_cards(request) if card["id"] == int(subscription.id)), None)
     if card is None:
         raise NotFound("This app has no such subscription.")
     stored = SubscriptionFields(
         subscription.tag, subscription.url, str(subscription.version), subscription.modes, tuple(subscription.headers)
     )
-    return await tools.page(
-        page_request, "callbacks/subscription.html", 400 if fields else 200,
+    return await request.page(
+        "callbacks/subscription.html", 400 if fields else 200,
         card=card, subscription=subscription, keys=keys, ping=ping, fields=fields or stored,
         groups=MODE_GROUPS, v3_only=V3_ONLY_MODES,
     )  # fmt: skip
 
 
-async def live_subscription(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_subscription(request: PageRequest) -> Response:
     """Stream what changes on its card."""
-    subscription = await get_subscription(tools, page_request)
+    subscription = await get_subscription(request)
 
     async def render_pieces() -> Sequence[PageElement]:
-        cards = await _read_cards(tools, page_request)
+        cards = await _read_cards(request)
         own = [card for card in cards if card["id"] == int(subscription.id)]
-        return [_render_card(tools, page_request, card, is_alone=True) for card in own]
+        return [_render_card(request, card, is_alone=True) for card in own]
 
-    return tools.live(page_request, render_pieces, rest_s=CARDS_REST_S, at_least_s=2.0)
+    return request.live(render_pieces, rest_s=CARDS_REST_S, at_least_s=2.0)
 
 
-async def _read_cards(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
+async def _read_cards(request: PageRequest) -> list[dict[str, Any]]:
     """Return the subscriptions with their last delivery, their last attempt and their newest response times."""
-    subscriptions, base = await list_subscriptions(tools, page_request), callbacks_path(page_request)
+    subscriptions, base = await list_subscriptions(request), callbacks_path(request)
 
     def read(connection: Connection) -> list[dict[str, Any]]:
         cards: list[dict[str, Any]] = []
@@ -216,7 +216,7 @@ async def _read_cards(tools: PageTools, page_request: PageRequest) -> list[dict[
             cards.append({**each, "base": base, "modes": each["modes"].split(","), **recent})
         return cards
 
-    return await tools.services.database.read(read)
+    return await request.read(read)
 
 
 def _summarize_attempts(attempts: Sequence[Any]) -> dict[str, Any]:
@@ -247,43 +247,40 @@ def is_delivered_status(status: int | None) -> bool:
     return status is not None and 200 <= status < 300
 
 
-def _render_card(
-    tools: PageTools, page_request: PageRequest, card: dict[str, Any], *, is_alone: bool = False
-) -> PageElement:
-    part = tools.services.pages.render_macro
-    html = part("callbacks/parts.html", "card", page_request, page_request, card, is_alone=is_alone)
+def _render_card(request: PageRequest, card: dict[str, Any], *, is_alone: bool = False) -> PageElement:
+    html = request.macro("callbacks/parts.html", "card", request, card, is_alone=is_alone)
     return PageElement(f"subscription-{card['id']}", html, into="subscriptions")
 
 
-async def create(tools: PageTools, page_request: PageRequest) -> Response:
+async def create(request: PageRequest) -> Response:
     """Create a subscription; its endpoint is pinged first, unless the form disables that."""
-    fields = await _read_fields(page_request, None)
-    response = await _submit(tools, page_request, "POST", f"/partner/app/{page_request.app.id}/subscription", fields)
+    fields = await _read_fields(request, None)
+    response = await _submit(request, "POST", f"/partner/app/{request.app.id}/subscription", fields)
     if response is None:
-        return await show_new(tools, page_request, fields)
+        return await show_new(request, fields)
     ping = "Its endpoint responded to the ping." if fields.do_check else "It was not pinged."
-    path = f"{callbacks_path(page_request)}/subscriptions/{response['subscription']['id']}"
-    return tools.redirect(path, f"Subscription {fields.tag} created. {ping}")
+    path = f"{callbacks_path(request)}/subscriptions/{response['subscription']['id']}"
+    return request.redirect(path, f"Subscription {fields.tag} created. {ping}")
 
 
-async def change(tools: PageTools, page_request: PageRequest) -> Response:
+async def change(request: PageRequest) -> Response:
     """Change a subscription; a new URL is pinged first, unless the form disables that."""
-    subscription = await get_subscription(tools, page_request)
-    fields = await _read_fields(page_request, subscription)
-    if await _submit(tools, page_request, "PUT", api_path(subscription), fields, subscription) is None:
-        return await show_subscription(tools, page_request, fields)
+    subscription = await get_subscription(request)
+    fields = await _read_fields(request, subscription)
+    if await _submit(request, "PUT", api_path(subscription), fields, subscription) is None:
+        return await show_subscription(request, fields)
     is_new_url = fields.url != subscription.url
     ping = " Its new endpoint responded to the ping." if is_new_url and fields.do_check else ""
-    return tools.redirect(_page_path(page_request, subscription), f"Subscription {fields.tag} updated.{ping}")
+    return request.redirect(_page_path(request, subscription), f"Subscription {fields.tag} updated.{ping}")
 
 
 async def _submit(
-    tools: PageTools, page_request: PageRequest, method: str, path: str, fields: SubscriptionFields,
+    request: PageRequest, method: str, path: str, fields: SubscriptionFields,
     subscription: Subscription | None = None,
 ) -> Any:  # fmt: skip
     """Return the partner API's response; None: the form is rejected, and its fields have the errors."""
     try:
-        return await tools.services.apis.app(page_request.app).form(method, path, _encode_form(fields, subscription))
+        return await request.app_api.form(method, path, _encode_form(fields, subscription))
     except ApiResponseError as error:
         text = (error.explanation or error.message).strip()
         name = error.top_field if error.top_field in _API_FIELDS else "form"
@@ -293,84 +290,84 @@ async def _submit(
     return None
 
 
-async def send_ping(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_ping(request: PageRequest) -> Response:
     """Send a ping; show the request and the response on its page, or a notice where the page stays open."""
-    subscription = await get_subscription(tools, page_request)
-    result = await _call(tools, "POST", subscription, "/check")
-    if not page_request.is_quiet:
-        return await show_subscription(tools, page_request, ping=result)
-    path, took = _page_path(page_request, subscription), format_duration(result["duration_ms"])
+    subscription = await get_subscription(request)
+    result = await _call(request, "POST", subscription, "/check")
+    if not request.is_quiet:
+        return await show_subscription(request, ping=result)
+    path, took = _page_path(request, subscription), format_duration(result["duration_ms"])
     text = f"{subscription.tag} responded with {result['status']} in {took}"
     if result["delivered"]:
-        return respond(tools, page_request, path, f"{text}.")
+        return respond(request, path, f"{text}.")
     if result["status"] is None:
         text = f"{subscription.tag} did not respond within {took}: {result['error']}."
     else:
         begin = " ".join(result["response_body"].split())[:120]
         text += f": {begin}" if begin else "."
     hint = "A receiver must respond with 2xx within 10 s, before it processes the callback."
-    return respond(tools, page_request, path, text, hint=hint, kind="bad")
+    return respond(request, path, text, hint=hint, kind="bad")
 
 
-async def pause(tools: PageTools, page_request: PageRequest) -> Response:
+async def pause(request: PageRequest) -> Response:
     """Pause it: callbacks that are queued wait."""
-    subscription = await get_subscription(tools, page_request)
-    await tools.services.apis.app(page_request.app).form("PUT", api_path(subscription), {"active": "false"})
+    subscription = await get_subscription(request)
+    await request.app_api.form("PUT", api_path(subscription), {"active": "false"})
     path, hint = (
-        _page_path(page_request, subscription),
+        _page_path(request, subscription),
         "Queued callbacks wait. Events that happen while it is paused are not sent to it.",
     )
-    return respond(tools, page_request, path, f"Subscription {subscription.tag} paused.", hint=hint, kind="info")
+    return respond(request, path, f"Subscription {subscription.tag} paused.", hint=hint, kind="info")
 
 
-async def resume(tools: PageTools, page_request: PageRequest) -> Response:
+async def resume(request: PageRequest) -> Response:
     """Resume it, also if the service paused it."""
-    subscription = await get_subscription(tools, page_request)
-    await tools.services.apis.app(page_request.app).form("PUT", api_path(subscription), {"active": "true"})
+    subscription = await get_subscription(request)
+    await request.app_api.form("PUT", api_path(subscription), {"active": "true"})
     notice = f"Subscription {subscription.tag} resumed. Waiting callbacks are sent now, in order."
-    return respond(tools, page_request, _page_path(page_request, subscription), notice)
+    return respond(request, _page_path(request, subscription), notice)
 
 
-async def retry(tools: PageTools, page_request: PageRequest) -> Response:
+async def retry(request: PageRequest) -> Response:
     """Call its receiver now, whenever the next attempt is due."""
-    subscription = await get_subscription(tools, page_request)
-    path = _page_path(page_request, subscription)
+    subscription = await get_subscription(request)
+    path = _page_path(request, subscription)
     try:
-        await _call(tools, "POST", subscription, "/retry")
+        await _call(request, "POST", subscription, "/retry")
     except ApiResponseError as error:  # it was paused, or deleted, meanwhile
-        return respond(tools, page_request, path, error.message, kind="bad")
+        return respond(request, path, error.message, kind="bad")
     hint = "As soon as it responds with 2xx, all callbacks that wait are sent, in order."
-    return respond(tools, page_request, path, f"Calling {subscription.tag} now.", hint=hint, kind="info")
+    return respond(request, path, f"Calling {subscription.tag} now.", hint=hint, kind="info")
 
 
-async def show_key(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_key(request: PageRequest) -> Response:
     """Show the signing key, on this response only."""
-    keys = await _call(tools, "GET", await get_subscription(tools, page_request), "/key")
-    return await show_subscription(tools, page_request, keys=keys)
+    keys = await _call(request, "GET", await get_subscription(request), "/key")
+    return await show_subscription(request, keys=keys)
 
 
-async def rotate_key(tools: PageTools, page_request: PageRequest) -> Response:
+async def rotate_key(request: PageRequest) -> Response:
     """Create a new signing key, and show both keys."""
-    subscription = await get_subscription(tools, page_request)
-    keep_for_s = await page_request.field("keep_old_for_s")
+    subscription = await get_subscription(request)
+    keep_for_s = await request.field("keep_old_for_s")
     if keep_for_s not in OLD_KEY_LIFETIMES:
         raise InvalidPageRequest("Choose how long the old key stays valid.")
-    keys = await _call(tools, "POST", subscription, "/key/rotate", keep_old_for_s=int(keep_for_s))
-    return await show_subscription(tools, page_request, keys={**keys, "rotated": True})
+    keys = await _call(request, "POST", subscription, "/key/rotate", keep_old_for_s=int(keep_for_s))
+    return await show_subscription(request, keys={**keys, "rotated": True})
 
 
-async def delete(tools: PageTools, page_request: PageRequest) -> Response:
+async def delete(request: PageRequest) -> Response:
     """Delete it; its waiting callbacks are not delivered."""
-    subscription = await get_subscription(tools, page_request)
-    await tools.services.apis.app(page_request.app).json("DELETE", api_path(subscription))
+    subscription = await get_subscription(request)
+    await request.app_api.json("DELETE", api_path(subscription))
     notice = f"Subscription {subscription.tag} deleted. Its waiting callbacks will not be delivered."
-    return tools.redirect(callbacks_path(page_request), notice)
+    return request.redirect(callbacks_path(request), notice)
 
 
-async def _call(tools: PageTools, method: str, subscription: Subscription, path: str, **fields: Any) -> Any:
+async def _call(request: PageRequest, method: str, subscription: Subscription, path: str, **fields: Any) -> Any:
     operation = f"{method} /admin/subscriptions/{{subscription_id}}{path}"
-    return await tools.services.apis.admin.call(operation, subscription_id=subscription.id, **fields)
+    return await request.admin(operation, subscription_id=subscription.id, **fields)
 
 
-def _page_path(page_request: PageRequest, subscription: Subscription) -> str:
-    return f"{callbacks_path(page_request)}/subscriptions/{subscription.id}"
+def _page_path(request: PageRequest, subscription: Subscription) -> str:
+    return f"{callbacks_path(request)}/subscriptions/{subscription.id}"

@@ -19,8 +19,7 @@ from waypost.console.list_filters import (
 from waypost.console.lists import ListPage, ListQuery, ListRows, members
 from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import MAX_COUNTED_CHARS, MAX_PREVIEW_CHARS, kind_label
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import PageRequest
+from waypost.console.page_request import PageRequest
 from waypost.console.web.zones import iso_time
 from waypost.store.console.conversations import (
     MAX_SCANNED_ACTIVITIES,
@@ -70,30 +69,26 @@ CONVERSATION_FORM: Final = FilterForm(
 )
 
 
-async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     page = SearchPage(parse_cursor(query.before), query.at_most, query.scan_limit or MAX_SCANNED_ACTIVITIES)
-    found = await tools.services.database.read(
-        list_conversations, page_request.partner.id, page_request.app.id, filters.search, page
-    )
-    return ListRows(await _view_rows(tools, page_request, found.rows), encode_cursor(found.next), found.searched_to_ms)
+    found = await request.read_own(list_conversations, filters.search, page)
+    return ListRows(await _view_rows(request, found.rows), encode_cursor(found.next), found.searched_to_ms)
 
 
-async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
+async def _find(request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
     numbers = [int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 19]
 
     def find(connection: Connection) -> list[dict[str, Any]]:
-        rows = (find_conversation(connection, page_request.partner.id, page_request.app.id, one) for one in numbers)
+        rows = (find_conversation(connection, request.partner.id, request.app.id, one) for one in numbers)
         return sorted((row for row in rows if row is not None), key=lambda row: -row["last_ms"])
 
-    return await _view_rows(tools, page_request, await tools.services.database.read(find))
+    return await _view_rows(request, await request.read(find))
 
 
-async def _view_rows(
-    tools: PageTools, page_request: PageRequest, rows: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
+async def _view_rows(request: PageRequest, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ids = [row["sent"]["template_id"] for row in rows if row["sent"]]
-    names = await tools.services.database.read(template_names_by_ids, page_request.partner.id, ids)
-    now_ms, show_text = tools.services.clock.now_ms(), tools.services.show_text
+    names = await request.read(template_names_by_ids, request.partner.id, ids)
+    now_ms, show_text = request.now_ms(), request.services.show_text
     return [
         {
             **row,

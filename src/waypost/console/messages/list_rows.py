@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import PageRequest
+from waypost.console.page_request import PageRequest
 from waypost.domain.message import TemplateSend
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.session_messages.plain import SessionMedia
@@ -67,7 +66,7 @@ FINAL_STATES: Final = frozenset({"read", "deleted"})
 
 
 async def read_list_rows(
-    tools: PageTools, page_request: PageRequest, app_id: str, rows: Sequence[dict[str, Any]], *, show_text: bool = False
+    request: PageRequest, app_id: str, rows: Sequence[dict[str, Any]], *, show_text: bool = False
 ) -> list[dict[str, Any]]:
     """Return rows as `search_messages` returns them with what lists show of them.
 
@@ -78,12 +77,11 @@ async def read_list_rows(
     Args:
         show_text: true if they were revealed.
     """
-    read = tools.services.database.read
     ids = {row["template_id"] for row in rows if row["template_id"]}
-    found = await read(templates_by_ids, ids) if ids else {}
-    own = {id: one for id, one in found.items() if one.partner_id == page_request.partner.id}  # noqa: A001
-    names = await read(recipient_names, app_id, {row["destination"] for row in rows}) if rows else {}
-    show_text = show_text or tools.services.show_text
+    found = await request.read(templates_by_ids, ids) if ids else {}
+    own = {id: one for id, one in found.items() if one.partner_id == request.partner.id}  # noqa: A001
+    names = await request.read(recipient_names, app_id, {row["destination"] for row in rows}) if rows else {}
+    show_text = show_text or request.services.show_text
     return [
         {
             **row,

@@ -34,9 +34,9 @@ from waypost.console.lists import (
     selected_ids,
 )
 from waypost.console.messages.list_rows import MESSAGE_KINDS, is_final, read_list_rows
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.formatting import format_number
-from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import elements_response
 from waypost.console.web.zones import iso_time
 from waypost.domain.message import MessageState
@@ -88,36 +88,34 @@ MESSAGE_FORM: Final = FilterForm(
 )
 
 
-async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     page = SearchPage(parse_cursor(query.before), query.at_most, query.scan_limit or MAX_SCANNED_ROWS)
-    found = await tools.read_own(page_request, search_messages, filters.search, page)
-    rows = await read_list_rows(tools, page_request, page_request.app.id, found.rows)
+    found = await request.read_own(search_messages, filters.search, page)
+    rows = await read_list_rows(request, request.app.id, found.rows)
     return ListRows(rows, encode_cursor(found.next), found.searched_to_ms)
 
 
-async def _find(
-    tools: PageTools, page_request: PageRequest, ids: Sequence[str], *, show_text: bool = False
-) -> Sequence[dict[str, Any]]:
-    rows = await tools.read_own(page_request, current_messages, ids)
+async def _find(request: PageRequest, ids: Sequence[str], *, show_text: bool = False) -> Sequence[dict[str, Any]]:
+    rows = await request.read_own(current_messages, ids)
     newest = sorted(rows, key=lambda row: (row["accepted_on_ms"], row["id"]), reverse=True)
-    return await read_list_rows(tools, page_request, page_request.app.id, newest, show_text=show_text)
+    return await read_list_rows(request, request.app.id, newest, show_text=show_text)
 
 
-async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
-    names = await tools.read_own(page_request, template_names)
+async def _values(request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
+    names = await request.read_own(template_names)
     return {"options": {"template": list(names.items())}}
 
 
-async def _page_of_one(_tools: PageTools, page_request: PageRequest, filters: ListFilter, found: ListRows) -> str:
+async def _page_of_one(request: PageRequest, filters: ListFilter, found: ListRows) -> str:
     """Return the page of a message if its id is the only condition."""
     search: MessageFilter = filters.search
     is_id_alone = search.name is not None and search == MessageFilter(name=search.name)
     if not is_id_alone or len(found.rows) != 1 or found.older:
         return ""
-    return f"/apps/{page_request.app.id}/messages/{found.rows[0]['id']}"
+    return f"/apps/{request.app.id}/messages/{found.rows[0]['id']}"
 
 
-def _watch(tools: PageTools, page_request: PageRequest, filters: ListFilter) -> ChangedRows:
+def _watch(request: PageRequest, filters: ListFilter) -> ChangedRows:
     """Read the newest messages that match, and the shown ones that may have changed."""
     watched: dict[str, Any] = {}
     newest_ms = first_ms = 0
@@ -130,10 +128,10 @@ def _watch(tools: PageTools, page_request: PageRequest, filters: ListFilter) -> 
         if since_ms > 0 and not can_gain_old:
             search = replace(search, from_ms=max(search.from_ms or 0, since_ms))
         query = ListQuery("", MAX_PAGE_ROWS if since_ms > 0 else ROWS_PER_PAGE, LIVE_SCAN_LIMIT)
-        rows = list((await _read(tools, page_request, replace(filters, search=search), query)).rows)
+        rows = list((await _read(request, replace(filters, search=search), query)).rows)
         known = {row["id"] for row in rows}
         others = [message_id for message_id in watched if message_id not in known]
-        rows += await _find(tools, page_request, others) if others else []
+        rows += await _find(request, others) if others else []
         rows.sort(key=lambda row: (row["accepted_on_ms"], row["id"]), reverse=True)
         if len(rows) >= ROWS_PER_PAGE and not newest_ms:
             first_ms = rows[-1]["accepted_on_ms"]  # older ones are not on the page, and do not belong at its top
@@ -172,56 +170,54 @@ MESSAGES: Final = ListPage(
 )
 
 
-async def show_selected(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_selected(request: PageRequest) -> Response:
     """Return the rows of the selected messages with their texts; one-time codes stay hidden."""
-    rows = await _find(tools, page_request, await selected_ids(page_request), show_text=True)
-    return elements_response(MESSAGES.elements(tools, page_request, rows))
+    rows = await _find(request, await selected_ids(request), show_text=True)
+    return elements_response(MESSAGES.elements(request, rows))
 
 
-async def replay_selected(tools: PageTools, page_request: PageRequest) -> Response:
+async def replay_selected(request: PageRequest) -> Response:
     """Replay the callbacks of the selected messages that are no longer tried, delivered or not."""
-    ids, path = await selected_ids(page_request), f"/apps/{page_request.app.id}"
+    ids, path = await selected_ids(request), f"/apps/{request.app.id}"
     try:
-        count = (await replay_callbacks(tools, page_request, message_ids=ids))["replayed"]
+        count = (await replay_callbacks(request, message_ids=ids))["replayed"]
     except ApiResponseError as error:
-        return tools.redirect(f"{path}/messages", error.message, kind="bad")
+        return request.redirect(f"{path}/messages", error.message, kind="bad")
     if not count:
         hint = "These messages have no callbacks, or they are still being delivered."
-        return tools.redirect(f"{path}/messages", "Nothing was replayed.", hint=hint, kind="warn")
+        return request.redirect(f"{path}/messages", "Nothing was replayed.", hint=hint, kind="warn")
     notice = f"Replaying {format_number(count)} {'callback' if count == 1 else 'callbacks'}."
-    return tools.redirect(f"{path}/callbacks/deliveries", notice, hint=REPLAYED_HINT)
+    return request.redirect(f"{path}/callbacks/deliveries", notice, hint=REPLAYED_HINT)
 
 
 _PICTURE_KINDS: Final = ("image", "sticker")
 
 
-async def _read_received(
-    tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery
-) -> ListRows:
+async def _read_received(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     page = SearchPage(parse_cursor(query.before), query.at_most, query.scan_limit or MAX_SCANNED_ROWS)
-    found = await tools.read_own(page_request, search_inbound, filters.search, page)
-    rows = await _view_rows(tools, page_request, found.rows)
+    found = await request.read_own(search_inbound, filters.search, page)
+    rows = await _view_rows(request, found.rows)
     return ListRows(rows, encode_cursor(found.next), found.searched_to_ms)
 
 
-async def _find_received(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
-    rows = await tools.read_own(page_request, find_inbound_by_ids, ids)
+async def _find_received(request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
+    rows = await request.read_own(find_inbound_by_ids, ids)
     newest = sorted(rows, key=lambda row: (row["received_on_ms"], row["operator_message_id"]), reverse=True)
-    return await _view_rows(tools, page_request, newest)
+    return await _view_rows(request, newest)
 
 
 async def _view_rows(
-    tools: PageTools, page_request: PageRequest, rows: Sequence[dict[str, Any]], *, show_text: bool = False
+    request: PageRequest, rows: Sequence[dict[str, Any]], *, show_text: bool = False
 ) -> list[dict[str, Any]]:
     """Return rows with the text that may be seen, and the pictures that were fetched."""
-    sights = [TextVisibility(show_text or tools.services.show_text, row["holds_code"]) for row in rows]
+    sights = [TextVisibility(show_text or request.services.show_text, row["holds_code"]) for row in rows]
     pictures = sorted(
         {row["media_id"] for row, sight in zip(rows, sights, strict=True) if sight.is_open and _is_picture(row)}
     )
-    now_ms = tools.services.clock.now_ms()
+    now_ms = request.now_ms()
     keys: Mapping[str, str] = {}
     if pictures:
-        keys = await tools.services.database.read(fetched_media_keys, page_request.app.id, pictures, now_ms)
+        keys = await request.read(fetched_media_keys, request.app.id, pictures, now_ms)
     return [
         {
             **row,
@@ -263,10 +259,10 @@ RECEIVED: Final = ListPage(
 )
 
 
-async def reveal_received(tools: PageTools, page_request: PageRequest) -> Response:
+async def reveal_received(request: PageRequest) -> Response:
     """Return one message with its text; a reply to a one-time code stays hidden."""
-    message = await tools.read_own(page_request, find_inbound_details, await page_request.field("id"))
+    message = await request.read_own(find_inbound_details, await request.field("id"))
     if message is None:
         raise NotFound("Message not found.")
-    rows = await _view_rows(tools, page_request, [message], show_text=True)
-    return elements_response(RECEIVED.elements(tools, page_request, rows))
+    rows = await _view_rows(request, [message], show_text=True)
+    return elements_response(RECEIVED.elements(request, rows))

@@ -13,9 +13,9 @@ from waypost.client.simulated_events import NOT_FETCHED, add_simulated_events
 from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import kind_label
 from waypost.console.messages.trace_steps import build_steps, summarize_timing
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.requests import render_curl
-from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.console.web.zones import write_times_in_utc
 from waypost.domain.message import TemplateSend
@@ -115,112 +115,108 @@ def _fill_variables(text: str, values: Sequence[str]) -> str:
 TRACE_MACROS: Final = "messages/trace_parts.html"
 
 
-async def show_trace(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_trace(request: PageRequest) -> Response:
     """Show the trace; redirect from the operator's message id to ours."""
-    trace = await _read_trace(tools, page_request, page_request.path_params["message_id"])
-    path = f"/apps/{page_request.app.id}/messages/{trace['id']}"
-    if trace["id"] != page_request.path_params["message_id"]:
+    trace = await _read_trace(request, request.path_params["message_id"])
+    path = f"/apps/{request.app.id}/messages/{trace['id']}"
+    if trace["id"] != request.path_params["message_id"]:
         return RedirectResponse(path, 303)
-    values = await _page_values(tools, page_request, trace)
+    values = await _page_values(request, trace)
     content = ""
-    if tools.services.show_text and trace["content_retained"]:
-        content = Markup(await _content_html(tools, page_request, is_folded=True))  # noqa: S704, rendered by a template
-    return await tools.page(
-        page_request, "messages/trace.html", link=tools.services.public_url + path, content=content, **values
-    )
+    if request.services.show_text and trace["content_retained"]:
+        content = Markup(await _content_html(request, is_folded=True))  # noqa: S704, rendered by a template
+    return await request.page("messages/trace.html", link=request.services.public_url + path, content=content, **values)
 
 
-async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_trace(request: PageRequest) -> Response:
     """Stream the changes of the trace."""
-    message_id = (await _read_trace(tools, page_request, page_request.path_params["message_id"]))["id"]
+    message_id = (await _read_trace(request, request.path_params["message_id"]))["id"]
     simulated: list[dict[str, Any]] | None = None  # they never change
 
     async def render() -> Sequence[PageElement]:
         nonlocal simulated
-        trace = await _read_trace(tools, page_request, message_id, simulated=simulated)
+        trace = await _read_trace(request, message_id, simulated=simulated)
         if trace["operator_message_id"]:
             simulated = [event for event in trace["events"] if event["event"] == NOT_FETCHED]
-        now = await _page_values(tools, page_request, trace)
-        part = partial(tools.services.pages.render_macro, TRACE_MACROS)
-        steps = part("timeline", page_request, page_request, trace, now["steps"], trace["request"])
+        now = await _page_values(request, trace)
+        part = partial(request.macro, TRACE_MACROS)
+        steps = part("timeline", request, trace, now["steps"], trace["request"])
         return [
-            PageElement("summary", part("summary", page_request, page_request, trace)),
-            PageElement("timing", part("timing", page_request, now["timing"])),
-            PageElement("problem", part("problem_card", page_request, page_request, trace, now["problem"])),
+            PageElement("summary", part("summary", request, trace)),
+            PageElement("timing", part("timing", now["timing"])),
+            PageElement("problem", part("problem_card", request, trace, now["problem"])),
             PageElement("steps", steps),
         ]
 
-    return tools.live(page_request, render)
+    return request.live(render)
 
 
-async def show_json(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_json(request: PageRequest) -> Response:
     """Return the trace as JSON to copy, with times in UTC; texts that the page hides are hidden here too."""
-    trace = await _read_trace(tools, page_request, page_request.path_params["message_id"])
+    trace = await _read_trace(request, request.path_params["message_id"])
     shown = {name: value for name, value in trace.items() if name not in _OF_THE_PAGE}
     text = json.dumps(write_times_in_utc(shown), indent=2, ensure_ascii=False, default=str)
     return Response(text, media_type="application/json")
 
 
-async def show_content(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_content(request: PageRequest) -> Response:
     """Return the content of a message and its request as code, on request."""
-    html = await _content_html(tools, page_request, is_folded=False)
+    html = await _content_html(request, is_folded=False)
     return elements_response([PageElement("content", html)])
 
 
-async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folded: bool) -> str:
+async def _content_html(request: PageRequest, *, is_folded: bool) -> str:
     """Return the content of a message and its request as code. One-time codes are left out."""
-    row, holds_code = await _read_content(tools, page_request)
-    request = request_without_codes(row.request) if holds_code else row.request
+    row, holds_code = await _read_content(request)
+    sent_request = request_without_codes(row.request) if holds_code else row.request
     curl = python = ""
     try:
-        resend = build_resend_request(page_request.app.id, row.kind, request)
+        resend = build_resend_request(request.app.id, row.kind, sent_request)
         json_body = None if resend.fields is not None else json.dumps(resend.body, ensure_ascii=False)
-        curl = render_curl(tools.services.public_url + resend.path, resend.fields, json_body=json_body)
-        python = render_python(resend, tools.services.public_url)
+        curl = render_curl(request.services.public_url + resend.path, resend.fields, json_body=json_body)
+        python = render_python(resend, request.services.public_url)
     except InvalidPageRequest:
         pass  # the request is shown as received, but cannot be resent
-    template = None if row.template_id is None else await tools.services.database.read(template_by_id, row.template_id)
-    if template is not None and template.partner_id != page_request.partner.id:
+    template = None if row.template_id is None else await request.read(template_by_id, row.template_id)
+    if template is not None and template.partner_id != request.partner.id:
         template = None
     texts = message_texts(row, template, holds_code=holds_code)
-    return tools.services.pages.render_macro(
-        TRACE_MACROS, "content", page_request, texts, request, curl, python, holds_code, is_folded
-    )
+    return request.macro(TRACE_MACROS, "content", texts, sent_request, curl, python, holds_code, is_folded)
 
 
-async def _read_content(tools: PageTools, page_request: PageRequest) -> tuple[Any, bool]:
+async def _read_content(request: PageRequest) -> tuple[Any, bool]:
     """Return the stored message in the path, and whether it may hold a one-time code."""
-    stored = await tools.read_own(page_request, app_message_content, page_request.path_params["message_id"])
+    stored = await request.read_own(app_message_content, request.path_params["message_id"])
     if stored is None:
         raise NotFound("Message not found.")
     return stored
 
 
 async def _read_trace(
-    tools: PageTools, page_request: PageRequest, message_id: str, *, simulated: list[dict[str, Any]] | None = None
+    request: PageRequest, message_id: str, *, simulated: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Return the trace of a message by our id or the operator's, with hidden texts left out.
 
     Args:
         simulated: events that the simulator has returned before; None: it is called.
     """
-    trace = await tools.read_own(page_request, app_message_trace, message_id)
+    trace = await request.read_own(app_message_trace, message_id)
     if trace is None:
         raise NotFound("No message has this ID.")
     template_id = trace["template_id"]
     names: dict[str, str] = {}
     if template_id:
-        names = await tools.services.database.read(template_names_by_ids, page_request.partner.id, [template_id])
+        names = await request.read(template_names_by_ids, request.partner.id, [template_id])
     stored = None
     if trace["kind"] == SessionMedia.stored_as:  # its content has the kind of the medium
-        stored = await tools.read_own(page_request, app_message_content, trace["id"])
+        stored = await request.read_own(app_message_content, trace["id"])
     trace["what"] = names.get(template_id) or kind_label(trace["kind"], stored[0].content if stored else b"")
-    show_text = tools.services.show_text
+    show_text = request.services.show_text
     sight = TextVisibility(show_text, trace["holds_code"])
     trace["request"] = redact_request(trace["request"], sight) if trace["content_retained"] else None
     trace["is_open"] = sight.is_open
     trace["callbacks"] = [redact_callback(callback, text=show_text) for callback in trace["callbacks"]]
-    control = tools.services.apis.control
+    control = request.services.apis.control
     trace["has_phones"] = control is not None
     if simulated is not None:
         trace["events"] = sorted([*trace["events"], *simulated], key=lambda event: event["at_ms"])
@@ -229,13 +225,13 @@ async def _read_trace(
     return trace
 
 
-async def _page_values(tools: PageTools, page_request: PageRequest, trace: dict[str, Any]) -> dict[str, Any]:
-    subscriptions = await tools.read_own(page_request, subscription_health_by_app)
+async def _page_values(request: PageRequest, trace: dict[str, Any]) -> dict[str, Any]:
+    subscriptions = await request.read_own(subscription_health_by_app)
     return {
         "trace": trace,
         "problem": delivery_problem(trace),
         "timing": summarize_timing(trace),
-        "steps": build_steps(trace, subscriptions, tools.services.clock.now_ms()),
+        "steps": build_steps(trace, subscriptions, request.now_ms()),
     }
 
 
@@ -305,15 +301,15 @@ def _literal(value: Any) -> str:
     return f"{{\n{lines}}}"
 
 
-async def resend_message(tools: PageTools, page_request: PageRequest) -> Response:
+async def resend_message(request: PageRequest) -> Response:
     """Resend a message and redirect to the new one."""
-    row, _ = await _read_content(tools, page_request)
-    client = tools.services.apis.app(page_request.app)
-    resend = build_resend_request(page_request.app.id, row.kind, row.request)
+    row, _ = await _read_content(request)
+    client = request.app_api
+    resend = build_resend_request(request.app.id, row.kind, row.request)
     if resend.fields is None:
         response = await client.json("POST", resend.path, resend.body)
     else:
         response = await client.form("POST", resend.path, resend.fields)
     message_id = response["messageId"] if "messageId" in response else response["messages"][0]["id"]
-    path, hint = f"/apps/{page_request.app.id}/messages/{message_id}", "The original message is unchanged."
-    return tools.redirect(path, "Resent as a new message with its own ID.", hint=hint)
+    path, hint = f"/apps/{request.app.id}/messages/{message_id}", "The original message is unchanged."
+    return request.redirect(path, "Resent as a new message with its own ID.", hint=hint)

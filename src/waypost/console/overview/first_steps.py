@@ -8,9 +8,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.templates.submission import encode_draft
-from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
@@ -35,9 +35,9 @@ SAMPLE_TEMPLATE: Final = TemplateDraft(
 )
 
 
-async def find_first_message(tools: PageTools, page_request: PageRequest) -> dict[str, Any] | None:
+async def find_first_message(request: PageRequest) -> dict[str, Any] | None:
     """Return the newest `template` that can be sent with its examples, the `parameters`, and a `phone`; or None."""
-    control, app = tools.services.apis.control, page_request.app
+    control, app = request.services.apis.control, request.app
     if control is None or not app.phone_number:
         return None
     try:
@@ -50,10 +50,8 @@ async def find_first_message(tools: PageTools, page_request: PageRequest) -> dic
         TemplateFilter(), statuses=tuple(SENDABLE), template_types=(TemplateType.TEXT,),
         at_most=_TEMPLATES_SEARCHED,
     )  # fmt: skip
-    templates = await tools.services.database.read(
-        partial(
-            find_templates, partner_id=page_request.partner.id, business_account_id=app.business_account_id, query=query
-        )
+    templates = await request.read(
+        partial(find_templates, partner_id=request.partner.id, business_account_id=app.business_account_id, query=query)
     )
     for template in templates:
         parameters = _parameters(template)
@@ -62,29 +60,29 @@ async def find_first_message(tools: PageTools, page_request: PageRequest) -> dic
     return None
 
 
-async def create_sample_template(tools: PageTools, page_request: PageRequest) -> Response:
+async def create_sample_template(request: PageRequest) -> Response:
     """Submit a template with two buttons through the partner API; the simulator reviews it.
 
     Raises:
         ApiResponseError: the partner API rejected it; its error page says why.
         NotFound: there is no simulator, and an operator's reviewers get no samples.
     """
-    if tools.services.apis.control is None:
+    if request.services.apis.control is None:
         raise NotFound("This service has no simulator.")
-    app = page_request.app
-    await tools.services.apis.app(app).form("POST", f"/partner/app/{app.id}/templates", encode_draft(SAMPLE_TEMPLATE))
-    return tools.redirect(f"/apps/{app.id}", "Template submitted for review.")
+    app = request.app
+    await request.services.apis.app(app).form("POST", f"/partner/app/{app.id}/templates", encode_draft(SAMPLE_TEMPLATE))
+    return request.redirect(f"/apps/{app.id}", "Template submitted for review.")
 
 
-async def send_first_message(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_first_message(request: PageRequest) -> Response:
     """Send it through the partner API with the app's token, as a script would."""
-    first = await find_first_message(tools, page_request)
+    first = await find_first_message(request)
     if first is None:
         raise InvalidPageRequest(
             "There is no phone, or no approved template that can be sent with example values.",
             "Open Templates and send one from its page.",
         )
-    app = page_request.app
+    app = request.app
     fields: dict[str, str] = {
         "channel": "whatsapp",
         "source": app.phone_number,
@@ -92,10 +90,10 @@ async def send_first_message(tools: PageTools, page_request: PageRequest) -> Res
         "src.name": app.name,
         "template": json.dumps({"id": first["template"].id, "params": first["parameters"]}),
     }
-    response: dict[str, Any] = await tools.services.apis.app(app).form(
+    response: dict[str, Any] = await request.services.apis.app(app).form(
         "POST", f"/partner/app/{app.id}/template/msg", fields
     )
-    return tools.redirect(
+    return request.redirect(
         f"/phones?show={first['phone']['phone']}",
         "Template sent.",
         hint=f"Tap a button on the phone. Message ID: {response['messageId']}.",

@@ -11,9 +11,9 @@ from waypost.console.charts import ChartFrame, ChartSeries, bar_chart, legend, v
 from waypost.console.overview.attention import attention_items
 from waypost.console.overview.first_steps import find_first_message
 from waypost.console.overview.queries import NEWEST_MESSAGES, AppOverview, MinuteCounts, count_in_states, read_overview
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.formatting import state_kind
-from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.console.web.zones import DisplayZone, time_element
 from waypost.domain.app import App
@@ -144,40 +144,39 @@ OVERVIEW_REST_S: Final = 2.0
 OVERVIEW_POLL_S: Final = 5.0
 
 
-async def show_overview(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_overview(request: PageRequest) -> Response:
     """Show the overview."""
-    overview = await read_overview(tools, page_request)
-    values = await _values(tools, page_request, overview)
-    return await tools.page(page_request, "overview/page.html", app=page_request.app, **values)
+    overview = await read_overview(request)
+    values = await _values(request, overview)
+    return await request.page("overview/page.html", app=request.app, **values)
 
 
-async def live_overview(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_overview(request: PageRequest) -> Response:
     """Stream the changes of the overview, more often while the first steps are open."""
-    is_beginning = not _has_completed_steps(await read_overview(tools, page_request))
+    is_beginning = not _has_completed_steps(await read_overview(request))
 
     async def render() -> Sequence[PageElement]:
-        values = await _values(tools, page_request, await read_overview(tools, page_request))
-        part = partial(tools.services.pages.render_macro, OVERVIEW_MACROS)
+        values = await _values(request, await read_overview(request))
+        part = partial(request.macro, OVERVIEW_MACROS)
         return [
             PageElement(
-                macro.replace("_", "-"),
-                part(macro, page_request, page_request, page_request.app, **{name: values[name] for name in names}),
+                macro.replace("_", "-"), part(macro, request, request.app, **{name: values[name] for name in names})
             )
             for macro, names in _MACROS.items()
         ]
 
     pace = {"rest_s": 0.5, "at_least_s": 2.0} if is_beginning else {}
-    return tools.live(page_request, render, **{"rest_s": OVERVIEW_REST_S, "at_least_s": OVERVIEW_POLL_S, **pace})
+    return request.live(render, **{"rest_s": OVERVIEW_REST_S, "at_least_s": OVERVIEW_POLL_S, **pace})
 
 
-async def retry_dead_letter(tools: PageTools, page_request: PageRequest) -> Response:
+async def retry_dead_letter(request: PageRequest) -> Response:
     """Retry a dead letter of the app."""
-    position = str(page_request.path_params["position"])
-    positions = await tools.services.database.read(_dead_letter_positions, page_request.partner.id, page_request.app)
+    position = str(request.path_params["position"])
+    positions = await request.read(_dead_letter_positions, request.partner.id, request.app)
     if position not in positions:
         raise NotFound("Dead letter not found.")
-    await tools.services.apis.admin.json("POST", f"/admin/dead-letters/{position}/retry", {})
-    return tools.redirect(f"/apps/{page_request.app.id}", "The job will be retried.")
+    await request.services.apis.admin.json("POST", f"/admin/dead-letters/{position}/retry", {})
+    return request.redirect(f"/apps/{request.app.id}", "The job will be retried.")
 
 
 def _dead_letter_positions(connection: Any, partner_id: int, app: App) -> set[str]:
@@ -199,16 +198,16 @@ _MACROS: Final = {  # macro of parts.html, and its arguments
 # fmt: on
 
 
-async def _values(tools: PageTools, page_request: PageRequest, overview: AppOverview) -> dict[str, Any]:
+async def _values(request: PageRequest, overview: AppOverview) -> dict[str, Any]:
     is_past = _has_completed_steps(overview)
     needs_send = not is_past and not overview.progress.has_message
     return {
         "steps": None if is_past else overview.progress,
-        "first": await find_first_message(tools, page_request) if needs_send else None,
-        "has_phones": tools.services.apis.control is not None,
-        "tiles": status_tiles(overview, page_request.zone),
-        "since_ms": counted_since_ms(overview.counts, overview.now_ms, page_request.zone),
-        "hour": hour_chart(overview, page_request.zone),
+        "first": await find_first_message(request) if needs_send else None,
+        "has_phones": request.services.apis.control is not None,
+        "tiles": status_tiles(overview, request.zone),
+        "since_ms": counted_since_ms(overview.counts, overview.now_ms, request.zone),
+        "hour": hour_chart(overview, request.zone),
         "needs": attention_items(overview),
         "queues": summarize_queues(overview.queues, overview.now_ms),
         "operator": overview.operator,

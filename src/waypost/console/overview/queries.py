@@ -13,8 +13,7 @@ from sqlalchemy import Connection
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.base.telemetry.counters import LimitedRate
 from waypost.console.messages.list_rows import kind_label
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import PageRequest
+from waypost.console.page_request import PageRequest
 from waypost.domain.app import App
 from waypost.domain.partner import PartnerCredential
 from waypost.store.accounts.credentials import CredentialKind, list_credentials
@@ -201,25 +200,24 @@ class AppOverview:
     secrets: list[PartnerCredential]
 
 
-async def read_overview(tools: PageTools, page_request: PageRequest) -> AppOverview:
+async def read_overview(request: PageRequest) -> AppOverview:
     """Read the overview's data."""
-    parts, app, partner_id = tools.services, page_request.app, page_request.partner.id
-    now_ms = parts.clock.now_ms()
-    read = parts.database.read
+    services, app, partner_id = request.services, request.app, request.partner.id
+    now_ms = request.now_ms()
 
     async def count(from_ms: int, before_ms: int, at_most: int) -> StoredMinuteCounts:
-        return await read(counts_by_minute, partner_id, app.id, from_ms, before_ms, at_most)
+        return await request.read_own(counts_by_minute, from_ms, before_ms, at_most)
 
-    counts = _counts_of(parts.database, app.id)
+    counts = _counts_of(services.database, app.id)
     await counts.update(count, now_ms)
-    data = await read(partial(_read_data, app=app, partner_id=partner_id, now_ms=now_ms))
+    data = await request.read(partial(_read_data, app=app, partner_id=partner_id, now_ms=now_ms))
     return AppOverview(
         app=app,
         now_ms=now_ms,
         counts=counts,
-        not_ready={name: reason for name, reason in (await parts.ready()).items() if reason},
-        limited=tuple(parts.limited.limited_rates(app.id)),
-        is_demo=parts.demo_partner_id is not None,
+        not_ready={name: reason for name, reason in (await services.ready()).items() if reason},
+        limited=tuple(services.limited.limited_rates(app.id)),
+        is_demo=services.demo_partner_id is not None,
         **data,
     )
 

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.base.written_numbers import json_decoder
 from waypost.console.actions import Body, Fields, form_texts
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.phones.sending import (
     build_contact_card,
     check_phone_owner,
@@ -21,7 +21,7 @@ from waypost.console.phones.sending import (
 )
 from waypost.console.phones.view_models import PhoneSelection, get_item, require_digits
 from waypost.console.route import PageRoute, RouteKind
-from waypost.console.web.page_request import InvalidPageRequest, PageRequest
+from waypost.console.web.errors import InvalidPageRequest
 
 CHAT_PATH: Final = "/phones/{phone}/chats/{number}"
 ITEM_PATH: Final = "/phones/{phone}/items/{position}"
@@ -56,23 +56,23 @@ class PhoneActionRow:
         """Return the row of the route table."""
         return PageRoute(RouteKind.ACT, self.path, require_own_phone(self.handle), self.does)
 
-    async def handle(self, tools: PageTools, page_request: PageRequest) -> Response:
+    async def handle(self, request: PageRequest) -> Response:
         """Carry it out with the values of the form.
 
         Raises:
             InvalidPageRequest: the API returned an error; explains it in plain words.
             NotFound: the phone has no such message, or the partner no such number.
         """
-        client = get_phone_client(tools, page_request)
+        client = get_phone_client(request)
         number, target = "", {}
-        if "position" in page_request.path_params:
-            app, item = await get_item(tools, page_request, client.phone, str(page_request.path_params["position"]))
+        if "position" in request.path_params:
+            app, item = await get_item(request, client.phone, str(request.path_params["position"]))
             number, message_id = app.phone_number, item["wamid"]
             target = {"to": number, "context_id": message_id} if self.call == "messages" else {"message_id": message_id}
-        elif "number" in page_request.path_params:
-            number = get_chat_app(page_request).phone_number
+        elif "number" in request.path_params:
+            number = get_chat_app(request).phone_number
             target = {"to": number}
-        body = {**target, **self.body(await form_texts(page_request))}
+        body = {**target, **self.body(await form_texts(request))}
         await client.call(self.call, body, "POST" if self.call else "PUT")
         notice = self.notice if isinstance(self.notice, str) else self.notice(body)
         return client.respond(notice, number, notifies=self.notifies)
@@ -162,11 +162,11 @@ def _choose_notice(name: str, yes: str, no: str) -> Callable[[Mapping[str, Any]]
     return lambda body: yes if body[name] else no
 
 
-async def react(tools: PageTools, page_request: PageRequest) -> Response:
+async def react(request: PageRequest) -> Response:
     """React to a message; without an emoji, remove the reaction."""
-    client = get_phone_client(tools, page_request)
-    app, item = await get_item(tools, page_request, client.phone, str(page_request.path_params["position"]))
-    emoji = (await page_request.field("emoji")).strip()
+    client = get_phone_client(request)
+    app, item = await get_item(request, client.phone, str(request.path_params["position"]))
+    emoji = (await request.field("emoji")).strip()
     if len(emoji.encode()) > _MAX_EMOJI_BYTES or any(sign.isascii() and sign.isalnum() for sign in emoji):
         raise InvalidPageRequest("That is not an emoji.", "Choose one, or paste a single emoji.")
     reaction = {"message_id": item["wamid"]} | ({"emoji": emoji} if emoji else {})
@@ -174,27 +174,27 @@ async def react(tools: PageTools, page_request: PageRequest) -> Response:
     return client.respond("Reacted.", app.phone_number)
 
 
-async def share_contact(tools: PageTools, page_request: PageRequest) -> Response:
+async def share_contact(request: PageRequest) -> Response:
     """Respond to a request for contact data with the owner's contact card."""
-    client = get_phone_client(tools, page_request)
-    app, item = await get_item(tools, page_request, client.phone, str(page_request.path_params["position"]))
+    client = get_phone_client(request)
+    app, item = await get_item(request, client.phone, str(request.path_params["position"]))
     card = build_contact_card(str((await client.read_state())["name"]), f"+{client.phone}", "")
     body = {"type": "contacts", "contacts": [card], "context_id": item["wamid"]}
     await send(client, app.phone_number, body)
     return client.respond("Sent.", app.phone_number)
 
 
-async def change_number(tools: PageTools, page_request: PageRequest) -> Response:
+async def change_number(request: PageRequest) -> Response:
     """Change the owner's number; the businesses of the chats are notified."""
-    client = get_phone_client(tools, page_request)
-    after = require_digits(await page_request.field("to"))
-    await check_phone_owner(tools, page_request, after, in_chat=False)
+    client = get_phone_client(request)
+    after = require_digits(await request.field("to"))
+    await check_phone_owner(request, after, in_chat=False)
     await client.call("number", {"to": after})
-    tools.services.change_signal.signal()
+    request.services.change_signal.signal()
     address = PhoneSelection({client.phone: "", after: ""}).address
-    if page_request.is_quiet:
+    if request.is_quiet:
         return JSONResponse({"to": address})
-    return tools.redirect(
+    return request.redirect(
         address, f"The owner of {client.phone} now has the number {after}.", hint="Both phones are shown."
     )
 

@@ -12,7 +12,7 @@ from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.api_clients import open_file, proxy_response
 from waypost.console.bubbles.flow_forms import parse_screens
 from waypost.console.bubbles.items import text_of
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.phones.view_models import (
     CHAT_LIST,
     ChatMessage,
@@ -20,7 +20,6 @@ from waypost.console.phones.view_models import (
     PhoneSelection,
     apps_by_number_id,
     get_app_by_number,
-    get_control,
     number_ids_query,
     parse_digits,
     read_handset,
@@ -30,7 +29,7 @@ from waypost.console.phones.view_models import (
     translate_errors,
 )
 from waypost.console.web.assets import DISPLAYABLE_TYPES, SANDBOX_HEADERS
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.streams import PageElement, elements_response
 
 HANDSET_MACROS: Final = "phones/handset.html"
@@ -53,89 +52,83 @@ PHONE_VIEWS: Final[tuple[tuple[str, str, Callable[[Mapping[str, Any]], Any]], ..
 # fmt: on
 
 
-async def show_phones(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_phones(request: PageRequest) -> Response:
     """Return the selected phones side by side; the list of phones if none is selected."""
-    if tools.services.apis.control is None:
-        return await tools.page(page_request, "phones/none.html")
-    if page_request.query("add"):
-        selection = PhoneSelection.parse(page_request).select(require_digits(page_request.query("add")), "")
-        return tools.redirect(selection.address)
-    selection = PhoneSelection.parse(page_request)
+    if request.services.apis.control is None:
+        return await request.page("phones/none.html")
+    if request.query("add"):
+        selection = PhoneSelection.parse(request).select(require_digits(request.query("add")), "")
+        return request.redirect(selection.address)
+    selection = PhoneSelection.parse(request)
     if not selection.chats:
-        view = page_request.query("view")
-        shown = await _list_phones(tools, page_request, view)
-        return await tools.page(page_request, "phones/list.html", view=view, views=PHONE_VIEWS, **shown)
-    handsets = [
-        await translate_errors(read_handset(tools, page_request, *selected)) for selected in selection.chats.items()
-    ]
+        view = request.query("view")
+        shown = await _list_phones(request, view)
+        return await request.page("phones/list.html", view=view, views=PHONE_VIEWS, **shown)
+    handsets = [await translate_errors(read_handset(request, *selected)) for selected in selection.chats.items()]
     selection = _resolve_open_chats(selection, handsets)
-    phones = await _list_phones(tools, page_request)
-    return await tools.page(page_request, "phones/page.html", selection=selection, handsets=handsets, **phones)
+    phones = await _list_phones(request)
+    return await request.page("phones/page.html", selection=selection, handsets=handsets, **phones)
 
 
-async def live_phones(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_phones(request: PageRequest) -> Response:
     """Stream what changes on the handsets."""
-    get_control(tools)
-    selection = PhoneSelection.parse(page_request)
-    renderer = HandsetRenderer(tools, page_request, selection)
+    selection = PhoneSelection.parse(request)
+    renderer = HandsetRenderer(request, selection)
 
     async def render_pieces() -> Sequence[PageElement]:
         pieces: list[PageElement] = []
         for phone, chat in selection.chats.items():
-            pieces += await renderer.render(await read_handset(tools, page_request, phone, chat))
+            pieces += await renderer.render(await read_handset(request, phone, chat))
         return pieces
 
-    return tools.live(page_request, render_pieces, rest_s=PHONES_REST_S, at_least_s=PHONES_POLL_S)
+    return request.live(render_pieces, rest_s=PHONES_REST_S, at_least_s=PHONES_POLL_S)
 
 
-async def show_handset(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_handset(request: PageRequest) -> Response:
     """Return a whole handset, for a page that opens another chat on it: `{pieces, live, address}`."""
-    selection = PhoneSelection.parse(page_request)
-    phone = parse_digits(str(page_request.path_params["phone"]))
+    selection = PhoneSelection.parse(request)
+    phone = parse_digits(str(request.path_params["phone"]))
     if phone not in selection.chats:
         raise NotFound("This phone is not shown.")
-    handset = await translate_errors(read_handset(tools, page_request, phone, selection.chats[phone]))
+    handset = await translate_errors(read_handset(request, phone, selection.chats[phone]))
     selection = _resolve_open_chats(selection, [handset])
-    html = tools.services.pages.render_macro(HANDSET_MACROS, "handset", page_request, page_request, handset, selection)
+    html = request.macro(HANDSET_MACROS, "handset", request, handset, selection)
     piece = PageElement(f"phone-{phone}", html)
     return elements_response([piece], live=f"/phones/live?{selection.query}", address=selection.address)
 
 
-async def show_older(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_older(request: PageRequest) -> Response:
     """Return messages before those that are shown, as HTML, and the position below which there are more."""
-    phone, number = require_digits(str(page_request.path_params["phone"])), str(page_request.path_params["number"])
-    before = page_request.query("before")
+    phone, number = require_digits(str(request.path_params["phone"])), str(request.path_params["number"])
+    before = request.query("before")
     if not (before.isascii() and before.isdigit() and len(before) < 18):
         raise NotFound("There are no older messages.")
-    entries, more = await translate_errors(read_older(tools, page_request, phone, number, int(before)))
-    app = get_app_by_number(page_request, number)
-    part = tools.services.pages.render_macro
-    html = [part(CHAT_MACROS, "one", page_request, page_request, entry, phone, app) for entry in entries]
+    entries, more = await translate_errors(read_older(request, phone, number, int(before)))
+    app = get_app_by_number(request, number)
+    html = [request.macro(CHAT_MACROS, "one", request, entry, phone, app) for entry in entries]
     return JSONResponse({"html": html, "before": more})
 
 
 class HandsetRenderer:
     """Renders handsets for one stream; messages that have not changed are not rendered again."""
 
-    def __init__(self, tools: PageTools, page_request: PageRequest, selection: PhoneSelection) -> None:
-        self._part = tools.services.pages.render_macro
-        self._page_request = page_request
+    def __init__(self, request: PageRequest, selection: PhoneSelection) -> None:
+        self._request = request
         self._selection = selection
         self._rendered: dict[str, tuple[ChatMessage, str]] = {}
 
     async def render(self, handset: Handset) -> list[PageElement]:
         """Return the pieces of one handset that may change."""
-        part, page_request, phone = self._part, self._page_request, handset.phone
+        request, phone = self._request, handset.phone
         pieces = [
-            PageElement(f"status-{phone}", part(HANDSET_MACROS, "status", page_request, handset)),
+            PageElement(f"status-{phone}", request.macro(HANDSET_MACROS, "status", handset)),
             PageElement(
-                f"outside-{phone}",
-                part(HANDSET_MACROS, "outside", page_request, page_request, handset, self._selection),
+                f"outside-{phone}", request.macro(HANDSET_MACROS, "outside", request, handset, self._selection)
             ),
-            PageElement(f"facts-{phone}", part(ABOUT_MACROS, "facts", page_request, page_request, handset)),
+            PageElement(f"facts-{phone}", request.macro(ABOUT_MACROS, "facts", request, handset)),
         ]
         if handset.open is None:
-            chats = part(HANDSET_MACROS, "chat_list", page_request, handset, self._selection)
+            chats = request.macro(HANDSET_MACROS, "chat_list", handset, self._selection)
             return [*pieces, PageElement(f"chats-{phone}", chats)]
         into = f"items-{phone}-{handset.open['number']}"
         known, self._rendered = (
@@ -146,18 +139,16 @@ class HandsetRenderer:
             rendered = known.get(entry.key)
             if rendered is None or rendered[0] != entry:
                 await asyncio.sleep(0)  # a hundred bubbles take some time: let other tasks run
-                html = part(CHAT_MACROS, "one", page_request, page_request, entry, phone, handset.open["app"])
+                html = request.macro(CHAT_MACROS, "one", request, entry, phone, handset.open["app"])
                 rendered = (entry, html)
             self._rendered[entry.key] = rendered
             pieces.append(PageElement(entry.key, rendered[1], into))
         return [
             *pieces,
-            PageElement(f"older-{phone}", part(CHAT_MACROS, "older", page_request, handset), into, "start"),
-            PageElement(
-                f"head-{phone}", part(CHAT_MACROS, "head", page_request, page_request, handset, self._selection)
-            ),
-            PageElement(f"typing-{phone}", part(CHAT_MACROS, "typing", page_request, handset)),
-            PageElement(f"note-{phone}", part(CHAT_MACROS, "note", page_request, page_request, handset)),
+            PageElement(f"older-{phone}", request.macro(CHAT_MACROS, "older", handset), into, "start"),
+            PageElement(f"head-{phone}", request.macro(CHAT_MACROS, "head", request, handset, self._selection)),
+            PageElement(f"typing-{phone}", request.macro(CHAT_MACROS, "typing", handset)),
+            PageElement(f"note-{phone}", request.macro(CHAT_MACROS, "note", request, handset)),
         ]
 
 
@@ -168,12 +159,12 @@ def _resolve_open_chats(selection: PhoneSelection, handsets: Sequence[Handset]) 
     return selection
 
 
-async def _list_phones(tools: PageTools, page_request: PageRequest, view: str = "") -> dict[str, Any]:
+async def _list_phones(request: PageRequest, view: str = "") -> dict[str, Any]:
     """Return the phones that have chats with the partner's numbers, and those without any chat.
 
     Phones of fleets are left out unless they were changed individually, or the view is of fleets.
     """
-    control, mine = get_control(tools), list(apps_by_number_id(page_request))
+    control, mine = request.control, list(apps_by_number_id(request))
     try:
         active: list[dict[str, Any]] = []
         if mine:
@@ -194,18 +185,18 @@ async def _list_phones(tools: PageTools, page_request: PageRequest, view: str = 
     }
 
 
-async def show_media(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_media(request: PageRequest) -> Response:
     """Return a file of the partner's numbers: inline if its type is safe, else as a download."""
-    control, media_id = get_control(tools), str(page_request.path_params["media_id"])
+    control, media_id = request.control, str(request.path_params["media_id"])
     if not (media_id.isascii() and media_id.isdigit() and len(media_id) <= 32):
         raise NotFound("There is no such file.")
     try:
         media = await control.get(f"/control/media/{media_id}")
     except ApiResponseError as error:
         raise NotFound("There is no such file.") from error
-    if media["phone_number_id"] not in apps_by_number_id(page_request):
+    if media["phone_number_id"] not in apps_by_number_id(request):
         raise NotFound("There is no such file.")
-    source = await open_file(control, page_request, f"/control/media/{media_id}/content")
+    source = await open_file(control, request.http, f"/control/media/{media_id}/content")
     if source.status not in (200, 206, 416):
         await source.aclose()
         raise NotFound("The file has expired: the operator stores files for a few days only.")
@@ -222,13 +213,13 @@ async def show_media(tools: PageTools, page_request: PageRequest) -> Response:
 _FILE: Final = "bubbles/flow.html"
 
 
-async def show_flow(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_flow(request: PageRequest) -> Response:
     """Return the form of a flow of the partner's business accounts; 204 if it has none.
 
     Raises:
         NotFound: there is no such flow, or it is another partner's.
     """
-    control, flow_id = tools.services.apis.control, str(page_request.path_params["flow_id"])
+    control, flow_id = request.services.apis.control, str(request.path_params["flow_id"])
     missing = NotFound("You have no such flow.")
     if control is None or not (flow_id.isascii() and flow_id.isdigit()):
         raise missing
@@ -236,10 +227,10 @@ async def show_flow(tools: PageTools, page_request: PageRequest) -> Response:
         flow = object_of(await control.get(f"/control/flows/{flow_id}"))
     except ApiResponseError as error:
         raise missing from error
-    own = {app.business_account_id for app in page_request.apps if app.business_account_id}
+    own = {app.business_account_id for app in request.apps if app.business_account_id}
     if text_of(flow.get("waba_id")) not in own:
         raise missing
     screens = parse_screens(flow.get("content"))
     if not screens:
         return Response(status_code=204)
-    return tools.fragment(page_request, _FILE, screens=screens, flow_id=flow_id)
+    return request.fragment(_FILE, screens=screens, flow_id=flow_id)

@@ -9,9 +9,8 @@ from starlette.responses import Response
 from waypost.base.written_numbers import encode_json
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import form_texts
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.phones.sending import PhoneClient, get_phone_client
-from waypost.console.phones.view_models import get_control
 from waypost.console.simulator.scripts import (
     EDIT_FIELD,
     SCRIPT_PRESETS,
@@ -24,25 +23,25 @@ from waypost.console.simulator.scripts import (
     read_rows,
     read_steps_declaration,
 )
-from waypost.console.web.page_request import InvalidPageRequest, PageRequest
+from waypost.console.web.errors import InvalidPageRequest
 
 _MAX_SEED_CHARS = 64
 
 
-async def show_script(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_script(request: PageRequest) -> Response:
     """Return the form with the steps of the phone's script, or with those of a preset, which are not saved yet."""
-    client, declared = get_phone_client(tools, page_request), await read_steps_declaration(tools)
+    client, declared = get_phone_client(request), await read_steps_declaration(request)
     state = await client.read_state()
     presets = {preset.key: list(preset.steps) for preset in SCRIPT_PRESETS}
-    steps: list[Any] = presets.get(page_request.query("preset")) or state["script"]
+    steps: list[Any] = presets.get(request.query("preset")) or state["script"]
     text = msgspec.json.format(encode_json(steps), indent=2).decode() if steps else ""
     return await _page(client, state, declared, format_rows(steps, declared), state["seed"], text=text)
 
 
-async def save_script(tools: PageTools, page_request: PageRequest) -> Response:
+async def save_script(request: PageRequest) -> Response:
     """Save the script, or add, remove or import rows of its form; an error is shown at its step."""
-    client, declared = get_phone_client(tools, page_request), await read_steps_declaration(tools)
-    fields = await form_texts(page_request)
+    client, declared = get_phone_client(request), await read_steps_declaration(request)
+    fields = await form_texts(request)
     rows, seed, text = read_rows(fields), fields.get("seed", "").strip()[:_MAX_SEED_CHARS], fields.get("json", "")
     edit = fields.get(EDIT_FIELD, "")
     state = await client.read_state()
@@ -51,7 +50,7 @@ async def save_script(tools: PageTools, page_request: PageRequest) -> Response:
         if edit:
             return await page(edit_rows(rows, edit, text, declared))
         steps = parse_rows(rows, declared)
-        await get_control(tools).json("PUT", f"/control/phones/{client.phone}", {"script": steps, "seed": seed})
+        await request.control.json("PUT", f"/control/phones/{client.phone}", {"script": steps, "seed": seed})
     except InvalidPageRequest as error:
         return await page(rows, wrong=f"{error.text} {error.hint}")
     except ApiResponseError as error:
@@ -63,8 +62,8 @@ async def _page(
     client: PhoneClient, state: dict[str, Any], declared: StepDeclarations, rows: list[ScriptRow], seed: str, *,
     text: str, wrong: str = "", wrong_row: int | None = None, wrong_field: str = "",
 ) -> Response:  # fmt: skip
-    return await client.tools.page(
-        client.page_request, "phones/script.html", 400 if wrong else 200,
+    return await client.request.page(
+        "phones/script.html", 400 if wrong else 200,
         phone=client.phone, state=state, declared=declared, rows=rows, seed=seed, text=text, wrong=wrong,
         wrong_row=wrong_row, wrong_field=wrong_field, presets=[preset for preset in SCRIPT_PRESETS if preset.steps],
     )  # fmt: skip

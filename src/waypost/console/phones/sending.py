@@ -11,17 +11,16 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.actions import Fields, form_texts
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.phones.view_models import (
     PhoneSelection,
     apps_by_number_id,
     get_app_by_number,
-    get_control,
     require_digits,
     translate_errors,
 )
 from waypost.console.route import Endpoint
-from waypost.console.web.page_request import AdministratorRequired, InvalidPageRequest, NotFound, PageRequest
+from waypost.console.web.errors import AdministratorRequired, InvalidPageRequest, NotFound
 from waypost.domain.app import App
 
 
@@ -29,8 +28,7 @@ from waypost.domain.app import App
 class PhoneClient:
     """Carries out actions of one phone through the simulator control API."""
 
-    tools: PageTools
-    page_request: PageRequest
+    request: PageRequest
     phone: str
 
     async def call(self, action: str, body: dict[str, Any], method: str = "POST") -> Any:
@@ -40,12 +38,12 @@ class PhoneClient:
             InvalidPageRequest: the API returned an error; explains it in plain words.
         """
         path = f"/control/phones/{self.phone}" + (f"/{action}" if action else "")
-        return await translate_errors(get_control(self.tools).json(method, path, body))
+        return await translate_errors(self.request.control.json(method, path, body))
 
     async def read_state(self) -> dict[str, Any]:
         """Return the phone as the control API shows it."""
         phone: dict[str, Any] = await translate_errors(
-            get_control(self.tools).get(f"/control/phones/{self.phone}?limit=0")
+            self.request.control.get(f"/control/phones/{self.phone}?limit=0")
         )
         return phone
 
@@ -58,10 +56,10 @@ class PhoneClient:
             notifies: an open page shows the notice too, because the handset does not show the result.
         """
         # The state of the simulator is not in our store, so that no commit wakes the streams.
-        self.tools.services.change_signal.signal()
-        if self.page_request.is_quiet:
+        self.request.services.change_signal.signal()
+        if self.request.is_quiet:
             return JSONResponse({"notice": notice}) if notifies else Response(status_code=204)
-        return self.tools.redirect(PhoneSelection({self.phone: chat}).address, notice)
+        return self.request.redirect(PhoneSelection({self.phone: chat}).address, notice)
 
 
 def require_own_phone(endpoint: Endpoint) -> Endpoint:
@@ -72,42 +70,41 @@ def require_own_phone(endpoint: Endpoint) -> Endpoint:
             such, or is in a chat while the partner has none with it. Source: decision 0073.
     """
 
-    async def checked(tools: PageTools, page_request: PageRequest) -> Response:
-        path = page_request.path_params
-        await check_phone_owner(tools, page_request, str(path["phone"]), in_chat="number" in path or "position" in path)
-        return await endpoint(tools, page_request)
+    async def checked(request: PageRequest) -> Response:
+        path = request.path_params
+        await check_phone_owner(request, str(path["phone"]), in_chat="number" in path or "position" in path)
+        return await endpoint(request)
 
     return checked
 
 
-async def check_phone_owner(tools: PageTools, page_request: PageRequest, phone: str, *, in_chat: bool) -> None:
+async def check_phone_owner(request: PageRequest, phone: str, *, in_chat: bool) -> None:
     """Check that a user may use a phone; see `require_own_phone`."""
-    if tools.is_administrator(page_request):
+    if request.is_administrator:
         return
-    control, own = get_control(tools), apps_by_number_id(page_request).keys()
+    control, own = request.control, apps_by_number_id(request).keys()
     chats = (await translate_errors(control.get(f"/control/phones/{require_digits(phone)}/chats")))["chats"]
     chatting = {chat["phone_number_id"] for chat in chats if chat["last"] is not None}
     if chatting - own and not (in_chat and chatting & own):
         raise AdministratorRequired
 
 
-def get_phone_client(tools: PageTools, page_request: PageRequest) -> PhoneClient:
+def get_phone_client(request: PageRequest) -> PhoneClient:
     """Return the phone in the path.
 
     Raises:
         InvalidPageRequest: it is not a phone number.
     """
-    get_control(tools)
-    return PhoneClient(tools, page_request, require_digits(str(page_request.path_params["phone"])))
+    return PhoneClient(request, require_digits(str(request.path_params["phone"])))
 
 
-def get_chat_app(page_request: PageRequest) -> App:
+def get_chat_app(request: PageRequest) -> App:
     """Return the partner's app with the number in the path.
 
     Raises:
         NotFound: it is not a number of the partner.
     """
-    return get_app_by_number(page_request, str(page_request.path_params["number"]))
+    return get_app_by_number(request, str(request.path_params["number"]))
 
 
 MAX_FILE_BYTES: Final = 100 * 1024 * 1024
@@ -130,22 +127,22 @@ DEFAULT_FILE_KINDS: Final = (
 )
 
 
-async def send_text(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_text(request: PageRequest) -> Response:
     """Send a text, as a reply if a message is quoted."""
-    text = (await page_request.field("text")).replace("\r\n", "\n").strip()
+    text = (await request.field("text")).replace("\r\n", "\n").strip()
     if not text:
         raise InvalidPageRequest("The message is empty.", "Enter a text.")
-    return await _send(tools, page_request, {"text": text})
+    return await _send(request, {"text": text})
 
 
-async def send_file(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_file(request: PageRequest) -> Response:
     """Send an image, video, audio, document or sticker."""
-    file = await page_request.file("file")
+    file = await request.file("file")
     if file is None:
         raise InvalidPageRequest("No file is selected.", "Choose a file.")
     if (file.size or 0) > MAX_FILE_BYTES:
         raise InvalidPageRequest("The file is larger than 100 MB.", "Choose a smaller file.")
-    chosen = await page_request.field("kind", "auto")
+    chosen = await request.field("kind", "auto")
     if chosen not in FILE_KINDS:
         raise InvalidPageRequest("Unknown message type.")
     mime_type = file.content_type or "application/octet-stream"
@@ -154,58 +151,56 @@ async def send_file(tools: PageTools, page_request: PageRequest) -> Response:
         if chosen != "auto"
         else next(kind for prefix, kind in DEFAULT_FILE_KINDS if mime_type.lower().startswith(prefix))
     )
-    caption = (await page_request.field("caption")).strip()
+    caption = (await request.field("caption")).strip()
     media: dict[str, Any] = {
-        "id": (media_id := await _upload_file(tools, page_request, file, mime_type)),
-        "voice": await page_request.is_checked("voice"),
+        "id": (media_id := await _upload_file(request, file, mime_type)),
+        "voice": await request.is_checked("voice"),
     }
     if caption and kind in ("image", "video", "document"):
         media["caption"] = caption
     try:
-        return await _send(tools, page_request, {"type": kind, "media": media})
+        return await _send(request, {"type": kind, "media": media})
     except (InvalidPageRequest, NotFound):  # the uploaded file is unused now
         with contextlib.suppress(ApiResponseError, ApiUnreachable):  # the first error is the one to report
-            await get_control(tools).json("DELETE", f"/control/media/{media_id}")
+            await request.control.json("DELETE", f"/control/media/{media_id}")
         raise
 
 
-async def _upload_file(tools: PageTools, page_request: PageRequest, file: UploadFile, mime_type: str) -> str:
+async def _upload_file(request: PageRequest, file: UploadFile, mime_type: str) -> str:
     """Stream a file to the simulator, and return its media id."""
     query = {
-        "to": get_chat_app(page_request).phone_number,
+        "to": get_chat_app(request).phone_number,
         "mime_type": mime_type,
         "file_name": (file.filename or "")[-240:],
     }
-    response = await translate_errors(get_control(tools).plain_file(f"/control/media?{urlencode(query)}", file))
+    response = await translate_errors(request.control.plain_file(f"/control/media?{urlencode(query)}", file))
     return str(response["media_id"])
 
 
-async def send_location(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_location(request: PageRequest) -> Response:
     """Send a location; its name and address are optional."""
-    return await _send(
-        tools, page_request, {"type": "location", "location": parse_location(await form_texts(page_request))}
-    )
+    return await _send(request, {"type": "location", "location": parse_location(await form_texts(request))})
 
 
-async def send_contact(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_contact(request: PageRequest) -> Response:
     """Send a contact card."""
-    name = (await page_request.field("name")).strip()
+    name = (await request.field("name")).strip()
     if not name:
         raise InvalidPageRequest("A contact card needs a name.", "Enter a name.")
-    number = (await page_request.field("number")).strip()
-    card = build_contact_card(name, number, (await page_request.field("email")).strip())
-    return await _send(tools, page_request, {"type": "contacts", "contacts": [card]})
+    number = (await request.field("number")).strip()
+    card = build_contact_card(name, number, (await request.field("email")).strip())
+    return await _send(request, {"type": "contacts", "contacts": [card]})
 
 
-async def send_unsupported(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_unsupported(request: PageRequest) -> Response:
     """Send a poll, which the operator does not forward: a business learns only that there was a message."""
-    return await _send(tools, page_request, {"type": "unsupported", "unsupported": {"type": "poll"}})
+    return await _send(request, {"type": "unsupported", "unsupported": {"type": "poll"}})
 
 
-async def _send(tools: PageTools, page_request: PageRequest, content: dict[str, Any]) -> Response:
-    client, app = get_phone_client(tools, page_request), get_chat_app(page_request)
-    options = FORWARDING_FLAGS.get(await page_request.field("send_as"), {})
-    context_id = (await page_request.field("context_id")).strip()
+async def _send(request: PageRequest, content: dict[str, Any]) -> Response:
+    client, app = get_phone_client(request), get_chat_app(request)
+    options = FORWARDING_FLAGS.get(await request.field("send_as"), {})
+    context_id = (await request.field("context_id")).strip()
     if context_id:
         options = {**options, "context_id": context_id}
     await send(client, app.phone_number, {**content, **options})

@@ -7,11 +7,10 @@ from typing import Any, Final, Self
 
 from waypost.base.json_values import object_of
 from waypost.client.api_client import ApiResponseError
-from waypost.console.api_clients import ControlClient
 from waypost.console.bubbles.items import prepare_messages, quote_of, text_of
 from waypost.console.messages.list_rows import kind_label
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.domain.app import App
 from waypost.store.messages.lists import messages_of_app, template_names_by_ids
 
@@ -34,11 +33,11 @@ class PhoneSelection:
     chats: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
-    def parse(cls, page_request: PageRequest) -> Self:
+    def parse(cls, request: PageRequest) -> Self:
         """Return the selection in the query; invalid parts are left out."""
-        shown = page_request.request.query_params.getlist("show")
+        shown = request.http.query_params.getlist("show")
         phones = [parse_digits(text) for text in ",".join(shown).split(",") if text.strip()]
-        chats = [text.strip() for text in page_request.query("chats").split(",")]
+        chats = [text.strip() for text in request.query("chats").split(",")]
         selected: dict[str, str] = {}
         for index, phone in enumerate(phones):
             chat = chats[index] if index < len(chats) else ""
@@ -279,38 +278,26 @@ class Handset:
         return str(unread[-1]) if unread else ""
 
 
-def get_control(tools: PageTools) -> ControlClient:
-    """Return the client of the simulator control API.
-
-    Raises:
-        NotFound: the service has no simulator.
-    """
-    control = tools.services.apis.control
-    if control is None:
-        raise NotFound("This service has no simulator, so there are no phones.")
-    return control
-
-
-def apps_by_number_id(page_request: PageRequest) -> dict[str, App]:
+def apps_by_number_id(request: PageRequest) -> dict[str, App]:
     """Return the partner's apps that have a number, by the operator's id of the number."""
-    return {app.phone_number_id: app for app in page_request.apps if app.phone_number_id}
+    return {app.phone_number_id: app for app in request.apps if app.phone_number_id}
 
 
-def get_app_by_number(page_request: PageRequest, number: str) -> App:
+def get_app_by_number(request: PageRequest, number: str) -> App:
     """Return the partner's app with a business number.
 
     Raises:
         NotFound: it is not a number of the partner.
     """
-    for app in page_request.apps:
+    for app in request.apps:
         if app.phone_number and app.phone_number == number:
             return app
     raise NotFound("You have no such business number.")
 
 
-async def read_handset(tools: PageTools, page_request: PageRequest, phone: str, chat: str) -> Handset:
+async def read_handset(request: PageRequest, phone: str, chat: str) -> Handset:
     """Return the current state of one phone; `chat` as in `PhoneSelection`."""
-    control, mine = get_control(tools), apps_by_number_id(page_request)
+    control, mine = request.control, apps_by_number_id(request)
     path = f"/control/phones/{phone}"
     chats: list[dict[str, Any]] = []
     if mine:
@@ -323,11 +310,11 @@ async def read_handset(tools: PageTools, page_request: PageRequest, phone: str, 
     items, quoted = state.pop("messages"), state.pop("quoted")
     sent: list[dict[str, Any]] = []
     if open_chat is not None:
-        scope = {"partner_id": page_request.partner.id, "app_id": open_chat["app"].id}
+        scope = {"partner_id": request.partner.id, "app_id": open_chat["app"].id}
         newest = partial(messages_of_app, **scope, destination=phone, at_most=MAX_SENT_MESSAGES)
-        rows = await tools.services.database.read(newest)
+        rows = await request.read(newest)
         template_ids = [row["template_id"] for row in rows if row["template_id"]]
-        names = await tools.services.database.read(template_names_by_ids, page_request.partner.id, template_ids)
+        names = await request.read(template_names_by_ids, request.partner.id, template_ids)
         sent = [
             {**row, "label": names.get(row["template_id"]) or kind_label(row["kind"], row["content"])} for row in rows
         ]
@@ -345,29 +332,27 @@ async def read_handset(tools: PageTools, page_request: PageRequest, phone: str, 
 
 
 async def read_older(
-    tools: PageTools, page_request: PageRequest, phone: str, number: str, before: int
+    request: PageRequest, phone: str, number: str, before: int
 ) -> tuple[list[ChatMessage], int | None]:
     """Return older messages of a chat, and the position below which there are more."""
-    app = get_app_by_number(page_request, number)
+    app = get_app_by_number(request, number)
     path = f"/control/phones/{phone}?{number_ids_query([app.phone_number_id])}"
-    state = await get_control(tools).get(f"{path}&before={before}&limit={MAX_CHAT_MESSAGES + 1}")
+    state = await request.control.get(f"{path}&before={before}&limit={MAX_CHAT_MESSAGES + 1}")
     items = state["messages"]
     more = items[-MAX_CHAT_MESSAGES]["position"] if len(items) > MAX_CHAT_MESSAGES else None
     return build_chat_messages(items[-MAX_CHAT_MESSAGES:], state["quoted"], phone, app.name), more
 
 
-async def get_item(
-    tools: PageTools, page_request: PageRequest, phone: str, position: str
-) -> tuple[App, dict[str, Any]]:
+async def get_item(request: PageRequest, phone: str, position: str) -> tuple[App, dict[str, Any]]:
     """Return a message on a phone, and the app of its chat.
 
     Raises:
         NotFound: there is no such message, or its chat is with another partner's number.
     """
-    mine = apps_by_number_id(page_request)
+    mine = apps_by_number_id(request)
     if mine and position.isascii() and position.isdigit() and len(position) < 18:
         path = f"/control/phones/{phone}?{number_ids_query(list(mine))}"
-        state = await get_control(tools).get(f"{path}&before={int(position) + 1}&limit=1")
+        state = await request.control.get(f"{path}&before={int(position) + 1}&limit=1")
         for item in state["messages"]:
             if item["position"] == int(position):
                 return mine[item["phone_number_id"]], item

@@ -9,8 +9,7 @@ from starlette.responses import Response
 from waypost.base.clock import HOUR_MS
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
-from waypost.console.page_tools import PageTools
-from waypost.console.web.page_request import PageRequest
+from waypost.console.page_request import PageRequest
 from waypost.domain.app import MAX_ADDITIONAL_KEYS, MAX_MINTED_TOKENS, KeyStatus
 from waypost.domain.rates import MAX_PERIOD_S, MAX_REQUESTS, read_stored_rate
 from waypost.store.apps.keys import list_app_keys
@@ -39,24 +38,24 @@ MIN_APP_NAME_CHARS: Final = 6
 MAX_APP_NAME_CHARS: Final = 150
 
 
-async def show_apps(tools: PageTools, page_request: PageRequest, *, typed: str = "", wrong: str = "") -> Response:
+async def show_apps(request: PageRequest, *, typed: str = "", wrong: str = "") -> Response:
     """List the apps, each with its number and whether it is live; with a rejected name and what is wrong with it."""
-    return await tools.page(
-        page_request, "settings/apps.html", 400 if wrong else 200,
+    return await request.page(
+        "settings/apps.html", 400 if wrong else 200,
         typed=typed, wrong=wrong, shortest=MIN_APP_NAME_CHARS, longest=MAX_APP_NAME_CHARS,
     )  # fmt: skip
 
 
-async def create_app(tools: PageTools, page_request: PageRequest) -> Response:
+async def create_app(request: PageRequest) -> Response:
     """Create a sandbox app; the administrator connects a number and makes it live. Source: facts 2."""
-    name = (await page_request.field("name")).strip()
-    api = await tools.services.apis.partner(page_request.partner.id)
+    name = (await request.field("name")).strip()
+    api = await request.services.apis.partner(request.partner.id)
     try:
         response = await api.form("POST", "/partner/app", {"name": name})
     except ApiResponseError as error:
-        return await show_apps(tools, page_request, typed=name, wrong=form_error(error))
+        return await show_apps(request, typed=name, wrong=form_error(error))
     hint = "It is a sandbox app. The administrator connects it to a number and makes it live."
-    return tools.redirect(f"/apps/{response['appId']}/settings", f"App {name} created.", hint=hint)
+    return request.redirect(f"/apps/{response['appId']}/settings", f"App {name} created.", hint=hint)
 
 
 RATE_SOURCES: Final = {  # source in the response of the API: the text and the state of its badge
@@ -85,12 +84,7 @@ TOKEN_LIFETIMES: Final = (("24", "in 24 hours"), ("12", "in 12 hours"), ("4", "i
 
 
 async def show_app(
-    tools: PageTools,
-    page_request: PageRequest,
-    *,
-    values: Mapping[str, str] = {},
-    wrong: Mapping[str, str] = {},
-    **shown: str,
+    request: PageRequest, *, values: Mapping[str, str] = {}, wrong: Mapping[str, str] = {}, **shown: str
 ) -> Response:
     """Return the page, with a rejected form or a secret that is shown once where given.
 
@@ -99,15 +93,12 @@ async def show_app(
         wrong: its errors by field.
         shown: `token`, `key` or `minted`; `notice`: a sentence above a token.
     """
-    now_ms, app = tools.services.clock.now_ms(), page_request.app
-    keys, minted = [
-        await tools.services.database.read(partial(list_app_keys, minted=is_minted), app.id)
-        for is_minted in (False, True)
-    ]
+    now_ms, app = request.now_ms(), request.app
+    keys, minted = [await request.read(partial(list_app_keys, minted=is_minted), app.id) for is_minted in (False, True)]
     tokens = [(key, key.status(now_ms)) for key in reversed(minted)]
-    rates = await tools.services.apis.admin.call("GET /admin/apps/{app_id}/rates", app_id=app.id)
-    return await tools.page(
-        page_request, "settings/app.html", 400 if wrong else 200,
+    rates = await request.admin("GET /admin/apps/{app_id}/rates", app_id=app.id)
+    return await request.page(
+        "settings/app.html", 400 if wrong else 200,
         app=app, keys=[key for key in keys if key.status(now_ms) is KeyStatus.ACTIVE],
         minted=tokens[:20], lives=TOKEN_LIFETIMES, shown=shown, values=values, wrong=wrong,
         rates=rates, sources=RATE_SOURCES, format_limit=format_limit,
@@ -142,113 +133,113 @@ APP_ACTIONS: Final = (  # the path names the key
 )
 
 
-async def change_app(tools: PageTools, page_request: PageRequest) -> Response:
+async def change_app(request: PageRequest) -> Response:
     """Change the app's name and preferences. Source: facts 2, `PUT /partner/app/{appId}`."""
-    name = (await page_request.field("name")).strip()
+    name = (await request.field("name")).strip()
     if not name:
-        return await show_app(tools, page_request, values={"name": ""}, wrong={"name": "Enter a name for the app."})
+        return await show_app(request, values={"name": ""}, wrong={"name": "Enter a name for the app."})
     flags = {"templateMessaging": "template_messaging", "disableOptinPrefUrl": "disable_optin_pref_url"}
-    fields = {wire: str(await page_request.is_checked(field)).lower() for wire, field in flags.items()}
-    api = await tools.services.apis.partner(page_request.partner.id)
+    fields = {wire: str(await request.is_checked(field)).lower() for wire, field in flags.items()}
+    api = await request.services.apis.partner(request.partner.id)
     try:
-        await api.form("PUT", f"/partner/app/{page_request.app.id}", {"name": name, **fields})
+        await api.form("PUT", f"/partner/app/{request.app.id}", {"name": name, **fields})
     except ApiResponseError as error:
-        return await show_app(tools, page_request, values={"name": name}, wrong={"name": form_error(error)})
-    return tools.redirect(_settings_path(page_request), "App updated.")
+        return await show_app(request, values={"name": name}, wrong={"name": form_error(error)})
+    return request.redirect(_settings_path(request), "App updated.")
 
 
-async def delete_app(tools: PageTools, page_request: PageRequest) -> Response:
+async def delete_app(request: PageRequest) -> Response:
     """Delete a sandbox app with everything that belongs to it, if its name was typed."""
-    typed = (await page_request.field("typed")).strip()
-    if typed != page_request.app.name:
-        wrong = {"typed": f"Enter {page_request.app.name} to delete the app."}
-        return await show_app(tools, page_request, values={"typed": typed}, wrong=wrong)
-    api = await tools.services.apis.partner(page_request.partner.id)
-    await api.form("DELETE", f"/partner/app/{page_request.app.id}", {})
-    return tools.redirect("/settings/apps", f"App {page_request.app.name} deleted.")
+    typed = (await request.field("typed")).strip()
+    if typed != request.app.name:
+        wrong = {"typed": f"Enter {request.app.name} to delete the app."}
+        return await show_app(request, values={"typed": typed}, wrong=wrong)
+    api = await request.services.apis.partner(request.partner.id)
+    await api.form("DELETE", f"/partner/app/{request.app.id}", {})
+    return request.redirect("/settings/apps", f"App {request.app.name} deleted.")
 
 
-async def show_token(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_token(request: PageRequest) -> Response:
     """Show the app token; it is derived, so it can be shown again. Source: facts 1.4."""
-    api = await tools.services.apis.partner(page_request.partner.id)
-    response = await api.json("GET", f"/partner/app/{page_request.app.id}/token")
-    return await show_app(tools, page_request, token=response["token"]["token"])
+    api = await request.services.apis.partner(request.partner.id)
+    response = await api.json("GET", f"/partner/app/{request.app.id}/token")
+    return await show_app(request, token=response["token"]["token"])
 
 
-async def renew_token(tools: PageTools, page_request: PageRequest) -> Response:
+async def renew_token(request: PageRequest) -> Response:
     """Revoke the app token immediately, and show its replacement."""
     operation = "POST /admin/apps/{app_id}/token/revoke"
-    response = await tools.services.apis.admin.call(operation, app_id=page_request.app.id)
+    response = await request.admin(operation, app_id=request.app.id)
     notice = "The previous app token is revoked."
-    return await show_app(tools, page_request, token=response["app_token"], notice=notice)
+    return await show_app(request, token=response["app_token"], notice=notice)
 
 
-async def set_rate(tools: PageTools, page_request: PageRequest) -> Response:
+async def set_rate(request: PageRequest) -> Response:
     """Give the app a rate of its own, which applies at once."""
-    values = {name: (await page_request.field(name)).strip() for name in ("rate", "requests", "period_s")}
+    values = {name: (await request.field(name)).strip() for name in ("rate", "requests", "period_s")}
     wrong = {
         name: f"Enter a number from 1 to {maximum}."
         for name, maximum in (("requests", MAX_REQUESTS), ("period_s", MAX_PERIOD_S))
         if not is_number_up_to(maximum, values[name])
     }
     if wrong:
-        return await show_app(tools, page_request, values=values, wrong=wrong)
+        return await show_app(request, values=values, wrong=wrong)
     name, text = values["rate"], f"{int(values['requests'])}/{int(values['period_s'])}s"
     try:
-        await _put_rates(tools, page_request, rates={name: text})
+        await _put_rates(request, rates={name: text})
     except ApiResponseError as error:
-        return await show_app(tools, page_request, values=values, wrong={"requests": form_error(error)})
-    return tools.redirect(_settings_path(page_request) + "#rates", f"{name}: now {format_limit(name, text)}.")
+        return await show_app(request, values=values, wrong={"requests": form_error(error)})
+    return request.redirect(_settings_path(request) + "#rates", f"{name}: now {format_limit(name, text)}.")
 
 
-async def reset_rate(tools: PageTools, page_request: PageRequest) -> Response:
+async def reset_rate(request: PageRequest) -> Response:
     """Remove one of the app's own rates; the service's applies again."""
-    name = await page_request.field("rate")
-    await _put_rates(tools, page_request, rates={name: None})
+    name = await request.field("rate")
+    await _put_rates(request, rates={name: None})
     notice = f"{name}: the rate of the service applies again."
-    return tools.redirect(_settings_path(page_request) + "#rates", notice)
+    return request.redirect(_settings_path(request) + "#rates", notice)
 
 
-async def reset_rates(tools: PageTools, page_request: PageRequest) -> Response:
+async def reset_rates(request: PageRequest) -> Response:
     """Remove all of the app's own rates."""
-    await _put_rates(tools, page_request, reset=True)
-    return tools.redirect(_settings_path(page_request) + "#rates", "The rates of the service apply again.")
+    await _put_rates(request, reset=True)
+    return request.redirect(_settings_path(request) + "#rates", "The rates of the service apply again.")
 
 
-async def _put_rates(tools: PageTools, page_request: PageRequest, **fields: Any) -> None:
-    await tools.services.apis.admin.call("PUT /admin/apps/{app_id}/rates", app_id=page_request.app.id, **fields)
+async def _put_rates(request: PageRequest, **fields: Any) -> None:
+    await request.admin("PUT /admin/apps/{app_id}/rates", app_id=request.app.id, **fields)
 
 
-async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
+async def make_key(request: PageRequest) -> Response:
     """Create an additional key, and show it once. Source: facts 1.4."""
-    name = (await page_request.field("key_name")).strip()
+    name = (await request.field("key_name")).strip()
     if not name:
         wrong = {"key_name": "Enter a name for the key, such as where it is used."}
-        return await show_app(tools, page_request, wrong=wrong)
-    api = await tools.services.apis.partner(page_request.partner.id)
+        return await show_app(request, wrong=wrong)
+    api = await request.services.apis.partner(request.partner.id)
     try:
-        response = await api.form("POST", f"/partner/app/{page_request.app.id}/apikey", {"name": name})
+        response = await api.form("POST", f"/partner/app/{request.app.id}/apikey", {"name": name})
     except ApiResponseError as error:
-        return await show_app(tools, page_request, values={"key_name": name}, wrong={"key_name": form_error(error)})
-    return await show_app(tools, page_request, key=response["apiKey"]["apiKey"])
+        return await show_app(request, values={"key_name": name}, wrong={"key_name": form_error(error)})
+    return await show_app(request, key=response["apiKey"]["apiKey"])
 
 
-async def mint_token(tools: PageTools, page_request: PageRequest) -> Response:
+async def mint_token(request: PageRequest) -> Response:
     """Create an app token that expires, and show it once. Source: facts 1.5."""
-    name, hours = (await page_request.field("token_name")).strip(), await page_request.field("hours", "24")
+    name, hours = (await request.field("token_name")).strip(), await request.field("hours", "24")
     if not name:
         wrong = {"token_name": "Enter a name for the token that no other active token has."}
-        return await show_app(tools, page_request, values={"hours": hours}, wrong=wrong)
+        return await show_app(request, values={"hours": hours}, wrong=wrong)
     life_ms = {"1": HOUR_MS + _LIFETIME_MARGIN_MS, "4": 4 * HOUR_MS, "12": 12 * HOUR_MS}.get(hours, 24 * HOUR_MS)
-    fields = {"name": name, "expiry": str(tools.services.clock.now_ms() + life_ms)}
-    api = await tools.services.apis.partner(page_request.partner.id)
+    fields = {"name": name, "expiry": str(request.now_ms() + life_ms)}
+    api = await request.services.apis.partner(request.partner.id)
     try:
-        response = await api.form("POST", f"/partner/app/{page_request.app.id}/token", fields)
+        response = await api.form("POST", f"/partner/app/{request.app.id}/token", fields)
     except ApiResponseError as error:
         values, wrong = {"token_name": name, "hours": hours}, {"token_name": form_error(error)}
-        return await show_app(tools, page_request, values=values, wrong=wrong)
-    return await show_app(tools, page_request, minted=response["token"])
+        return await show_app(request, values=values, wrong=wrong)
+    return await show_app(request, minted=response["token"])
 
 
-def _settings_path(page_request: PageRequest) -> str:
-    return _SETTINGS_PATH.format(app_id=page_request.app.id)
+def _settings_path(request: PageRequest) -> str:
+    return _SETTINGS_PATH.format(app_id=request.app.id)

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from waypost.console.list_filters import FilterContext, FilterField, FilterForm, ListFilter, Members, unknown_value
 from waypost.console.lists import ListPage, ListQuery, ListRows
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.requests import visible_partner
-from waypost.console.web.page_request import PageRequest
 from waypost.console.web.zones import iso_time
 from waypost.store.accounts.audit_log import ADMIN_ACTOR, ANONYMOUS_ACTOR, AuditEntry, AuditFilter
 
@@ -121,32 +120,32 @@ def _parse_outcome(text: str, _context: FilterContext) -> Members:
     return {"rejected": _OUTCOMES[text]}
 
 
-async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
     is_number = query.before.isascii() and query.before.isdecimal() and len(query.before) < 19
-    before_id, partner_id = int(query.before) if is_number else None, visible_partner(tools, page_request)
+    before_id, partner_id = int(query.before) if is_number else None, visible_partner(request)
     search = replace(filters.search, partner_id=partner_id, before_id=before_id)
-    entries = await tools.services.audit.page(search, query.at_most + 1)
+    entries = await request.services.audit.page(search, query.at_most + 1)
     shown = entries[: query.at_most]
-    return ListRows(_rows(tools, page_request, shown), str(shown[-1].id) if len(entries) > query.at_most else "")
+    return ListRows(_rows(request, shown), str(shown[-1].id) if len(entries) > query.at_most else "")
 
 
-async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[AuditRow]:
-    partner_id = visible_partner(tools, page_request)
+async def _find(request: PageRequest, ids: Sequence[str]) -> Sequence[AuditRow]:
+    partner_id = visible_partner(request)
     numbers = {int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 19}
     found: list[AuditEntry] = []
     for number in sorted(numbers, reverse=True):
-        entries = await tools.services.audit.page(AuditFilter(partner_id=partner_id, before_id=number + 1), 1)
+        entries = await request.services.audit.page(AuditFilter(partner_id=partner_id, before_id=number + 1), 1)
         found += [entry for entry in entries if entry.id == number]
-    return _rows(tools, page_request, found)
+    return _rows(request, found)
 
 
-def _rows(tools: PageTools, page_request: PageRequest, entries: Sequence[AuditEntry]) -> list[AuditRow]:
-    app_names = {app.id: app.name for app in page_request.apps}
-    return [make_audit_row(entry, app_names, tools.table.audited_actions) for entry in entries]
+def _rows(request: PageRequest, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+    app_names = {app.id: app.name for app in request.apps}
+    return [make_audit_row(entry, app_names, request.tools.table.audited_actions) for entry in entries]
 
 
-async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
-    return {"shows_all": visible_partner(tools, page_request) is None}
+async def _values(request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
+    return {"shows_all": visible_partner(request) is None}
 
 
 AUDIT: Final = ListPage(

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from waypost.base.clock import HOUR_MS, machine_ms
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, Body, Fields, action_response, error_notice
-from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, parse_fraction, render_tab
-from waypost.console.web.page_request import InvalidPageRequest, PageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.simulator.context import parse_fraction, render_tab
+from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.streams import PageElement
 from waypost.console.web.zones import UTC_ZONE, read_time_field
 
@@ -40,38 +40,38 @@ CLOCK_FACTORS: Final = (1, 10, 60, 600, 3600)
 # fmt: on
 
 
-async def show_clock(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_clock(request: PageRequest) -> Response:
     """Return the page."""
     return await render_tab(
-        tools, page_request, "clock",
-        now=await _read_clock(tools), jumps=CLOCK_JUMPS, units=TIME_UNITS, factors=CLOCK_FACTORS,
+        request, "clock",
+        now=await _read_clock(request), jumps=CLOCK_JUMPS, units=TIME_UNITS, factors=CLOCK_FACTORS,
     )  # fmt: skip
 
 
-async def live_clock(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_clock(request: PageRequest) -> Response:
     """Stream what changes on it."""
-    return tools.live(page_request, partial(_render_pieces, tools, page_request), rest_s=0.5)
+    return request.live(partial(_render_pieces, request), rest_s=0.5)
 
 
-async def advance_to_next(tools: PageTools, page_request: PageRequest) -> Response:
+async def advance_to_next(request: PageRequest) -> Response:
     """Advance the clock to the next due time."""
-    clock = await _read_clock(tools)
+    clock = await _read_clock(request)
     due_ms = clock["next_due_ms"]
     if due_ms is None:
-        return action_response(tools, page_request, CLOCK_PATH, "Nothing is waiting.")
-    return await ADVANCE_CLOCK.call_api(tools, page_request, {"to_ms": max(due_ms, clock["now_ms"])})
+        return action_response(request, CLOCK_PATH, "Nothing is waiting.")
+    return await ADVANCE_CLOCK.call_api(request, {"to_ms": max(due_ms, clock["now_ms"])})
 
 
-async def _read_clock(tools: PageTools) -> dict[str, Any]:
+async def _read_clock(request: PageRequest) -> dict[str, Any]:
     """Return the state of the clock, of both sides and of the next due work; the reason if it cannot be advanced."""
-    control = get_control(tools)
+    control = request.control
     try:
         clock = await control.get("/control/clock")
         sides = (await control.get("/control/clock/due"))["sides"]
     except ApiResponseError as error:
         if error.status != 404:
             raise
-        reason, now_ms = " ".join(error_notice(error)), tools.services.clock.now_ms()
+        reason, now_ms = " ".join(error_notice(error)), request.now_ms()
         clock = {"now_ms": now_ms, "ahead_ms": 0, "factor": 1, "unavailable_reason": reason}
         sides: list[dict[str, Any]] = []
     due_ms = [side["next_due_ms"] for side in sides if side["next_due_ms"] is not None]
@@ -81,12 +81,12 @@ async def _read_clock(tools: PageTools) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _render_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
-    now, part = await _read_clock(tools), partial(tools.services.pages.render_macro, CLOCK_MACROS)
+async def _render_pieces(request: PageRequest) -> list[PageElement]:
+    now, part = await _read_clock(request), partial(request.macro, CLOCK_MACROS)
     return [
-        PageElement("clock-face", part("face", page_request, now)),
-        PageElement("clock-due", part("due", page_request, page_request, now)),
-        PageElement("clock-pace", part("pace", page_request, page_request, now, CLOCK_FACTORS)),
+        PageElement("clock-face", part("face", now)),
+        PageElement("clock-due", part("due", request, now)),
+        PageElement("clock-pace", part("pace", request, now, CLOCK_FACTORS)),
     ]
 
 

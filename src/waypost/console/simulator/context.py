@@ -6,10 +6,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.api_clients import ControlClient
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.route import Endpoint, RouteKind
-from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 
 _MAX_DIGITS: Final = 18
 
@@ -97,43 +96,28 @@ def explain_field(error: ApiResponseError) -> str:
 def require_simulator(kind: RouteKind, endpoint: Endpoint) -> Endpoint:
     """Return an endpoint that responds with 404 if there is no simulator; pages explain why."""
 
-    async def check_simulator(tools: PageTools, page_request: PageRequest) -> Response:
-        if tools.services.apis.control is not None:
-            return await endpoint(tools, page_request)
+    async def check_simulator(request: PageRequest) -> Response:
+        if request.services.apis.control is not None:
+            return await endpoint(request)
         if kind is RouteKind.PAGE:
-            return await tools.page(page_request, "simulator/none.html", 404)
+            return await request.page("simulator/none.html", 404)
         raise NotFound("This service has no simulator.")
 
     return check_simulator
 
 
-def get_control(tools: PageTools) -> ControlClient:
-    """Return the client of the control API.
-
-    Raises:
-        NotFound: there is no simulator.
-    """
-    control = tools.services.apis.control
-    if control is None:
-        raise NotFound("This service has no simulator.")
-    return control
-
-
-async def simulator_now_ms(tools: PageTools) -> int:
+async def simulator_now_ms(request: PageRequest) -> int:
     """Return the simulator's time; the service's if the simulator's clock cannot be advanced."""
     try:
-        return (await get_control(tools).get("/control/clock"))["now_ms"]
+        return (await request.control.get("/control/clock"))["now_ms"]
     except ApiResponseError as error:
         if error.status != 404:
             raise
-        return tools.services.clock.now_ms()
+        return request.now_ms()
 
 
-async def render_tab(
-    tools: PageTools, page_request: PageRequest, name: str, status: int = 200, **values: Any
-) -> Response:
+async def render_tab(request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
     """Return one of the simulator pages."""
-    return await tools.page(
-        page_request, f"simulator/{name}.html", status,
-        is_dev=tools.services.demo_partner_id is not None, **values,
+    return await request.page(f"simulator/{name}.html", status,
+        is_dev=request.services.demo_partner_id is not None, **values,
     )  # fmt: skip

@@ -11,16 +11,15 @@ from starlette.responses import Response
 from waypost.base.invalid_values import describe_malformed_json
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, action_response, error_notice, error_response, form_texts
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.simulator.context import (
-    get_control,
     parse_fraction,
     parse_seconds_ms,
     parse_whole,
     render_tab,
     simulator_now_ms,
 )
-from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.streams import PageElement
 
 FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
@@ -242,93 +241,88 @@ DISARM_ALL_QUESTION: Final = "Disarm all faults, including those that others arm
 """The question to confirm."""
 
 
-async def show_faults(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_faults(request: PageRequest) -> Response:
     """Return the page with armed faults, presets, and all kinds."""
-    control, faults = get_control(tools), await list_faults(tools)
+    control, faults = request.control, await list_faults(request)
     return await render_tab(
-        tools, page_request, "faults",
+        request, "faults",
         faults=faults, presets=FAULT_PRESETS, preset_body=preset_body, armed_labels=_armed_labels(faults),
         catalogue=await control.get("/control/faults/kinds"), texts=FAULT_TEXTS, question=DISARM_ALL_QUESTION,
     )  # fmt: skip
 
 
-async def live_faults(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_faults(request: PageRequest) -> Response:
     """Stream the armed faults with their counts."""
-    return tools.live(page_request, partial(_render_pieces, tools, page_request))
+    return request.live(partial(_render_pieces, request))
 
 
-async def show_fault(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_fault(request: PageRequest) -> Response:
     """Return the page of one fault with its last firings."""
-    return await render_tab(tools, page_request, "fault", fault=await _get_fault(tools, page_request))
+    return await render_tab(request, "fault", fault=await _get_fault(request))
 
 
-async def live_fault(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_fault(request: PageRequest) -> Response:
     """Stream what changes on it."""
 
     async def render_pieces() -> Sequence[PageElement]:
         try:
-            html = tools.services.pages.render_macro(
-                FAULT_MACROS, "one", page_request, page_request, await _get_fault(tools, page_request)
-            )
+            html = request.macro(FAULT_MACROS, "one", request, await _get_fault(request))
         except NotFound:
-            html = tools.services.pages.render_macro(FAULT_MACROS, "disarmed", page_request)
+            html = request.macro(FAULT_MACROS, "disarmed")
         return [PageElement("fault", html)]
 
-    return tools.live(page_request, render_pieces)
+    return request.live(render_pieces)
 
 
-async def arm_preset(tools: PageTools, page_request: PageRequest) -> Response:
+async def arm_preset(request: PageRequest) -> Response:
     """Arm a preset, unless it is armed."""
-    preset = _find_preset(page_request)
-    body = preset_body(preset, now_ms=await simulator_now_ms(tools))
-    return await _arm(tools, page_request, body, f"{preset.name}.")
+    preset = _find_preset(request)
+    body = preset_body(preset, now_ms=await simulator_now_ms(request))
+    return await _arm(request, body, f"{preset.name}.")
 
 
-async def disarm_preset(tools: PageTools, page_request: PageRequest) -> Response:
+async def disarm_preset(request: PageRequest) -> Response:
     """Disarm the faults of a preset."""
-    preset, control = _find_preset(page_request), get_control(tools)
-    faults = [fault for fault in await list_faults(tools) if fault.get("label") == preset.name]
+    preset, control = _find_preset(request), request.control
+    faults = [fault for fault in await list_faults(request) if fault.get("label") == preset.name]
     try:
         for fault in faults:
             await control.json("DELETE", f"/control/faults/{fault['id']}")
     except ApiResponseError as error:
-        return error_response(tools, page_request, FAULTS_PATH, error)
-    pieces = await _render_pieces(tools, page_request) if page_request.is_quiet else []
+        return error_response(request, FAULTS_PATH, error)
+    pieces = await _render_pieces(request) if request.is_quiet else []
     removed = [f"fault-{fault['id']}" for fault in faults]
-    return action_response(tools, page_request, FAULTS_PATH, f"Disarmed: {preset.name}.", pieces, removed_ids=removed)
+    return action_response(request, FAULTS_PATH, f"Disarmed: {preset.name}.", pieces, removed_ids=removed)
 
 
-async def arm_json(tools: PageTools, page_request: PageRequest) -> Response:
+async def arm_json(request: PageRequest) -> Response:
     """Arm a fault or scenario pasted as JSON."""
-    text = await page_request.field("json")
+    text = await request.field("json")
     try:
         body: object = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InvalidPageRequest(
             f"The text {describe_malformed_json(error)}.", "Paste a fault, or an object with a list of faults."
         ) from error
-    return await _arm(tools, page_request, body)
+    return await _arm(request, body)
 
 
-async def _render_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
+async def _render_pieces(request: PageRequest) -> list[PageElement]:
     """Return the pieces with the list of faults and their number."""
-    part, faults = partial(tools.services.pages.render_macro, FAULT_MACROS), await list_faults(tools)
+    part, faults = partial(request.macro, FAULT_MACROS), await list_faults(request)
     labels = _armed_labels(faults)
-    presets = [
-        (preset, part("preset_state", page_request, page_request, preset, preset.name in labels))
-        for preset in FAULT_PRESETS
-    ]
-    rows = [(fault["id"], part("row", page_request, page_request, fault)) for fault in faults]
+    presets = [(preset, part("preset_state", request, preset, preset.name in labels)) for preset in FAULT_PRESETS]
+    rows = [(fault["id"], part("row", request, fault)) for fault in faults]
     return [
         *(PageElement(f"preset-{preset.key}", html) for preset, html in presets),
-        PageElement("armed-head", part("armed_head", page_request, page_request, faults, DISARM_ALL_QUESTION)),
-        PageElement("armed-none", part("armed_none", page_request, faults)),
+        PageElement("armed-head", part("armed_head", request, faults, DISARM_ALL_QUESTION)),
+        PageElement("armed-none", part("armed_none", faults)),
         *(PageElement(f"fault-{fault_id}", html, "armed") for fault_id, html in rows),
     ]
 
 
-def _find_preset(page_request: PageRequest) -> FaultPreset:
-    preset = next((row for row in FAULT_PRESETS if row.key == page_request.path_params["key"]), None)
+def _find_preset(request: PageRequest) -> FaultPreset:
+    preset = next((row for row in FAULT_PRESETS if row.key == request.path_params["key"]), None)
     if preset is None:
         raise NotFound("There is no such preset.")
     return preset
@@ -356,44 +350,44 @@ FAULT_ACTIONS: Final = (
 )
 
 
-async def arm_missing(tools: PageTools, body: object) -> tuple[list[dict[str, Any]], str]:
+async def arm_missing(request: PageRequest, body: object) -> tuple[list[dict[str, Any]], str]:
     """Arm faults that are not armed yet; return the new ones, and the notice.
 
     Raises:
         ApiResponseError: a fault is invalid.
     """
     once = {**cast("dict[str, Any]", body), "if_missing": True} if isinstance(body, dict) else body
-    response = await get_control(tools).post("/control/faults", once)
+    response = await request.control.post("/control/faults", once)
     armed, existing = response["faults"], response.get("existing", [])
     sentences = " ".join(describe_fault(fault) for fault in armed or existing)
     return armed, f"{'Armed' if armed else 'Already armed'}: {sentences}"
 
 
-async def _arm(tools: PageTools, page_request: PageRequest, body: object, name: str = "") -> Response:
+async def _arm(request: PageRequest, body: object, name: str = "") -> Response:
     try:
-        armed, notice = await arm_missing(tools, body)
+        armed, notice = await arm_missing(request, body)
     except ApiResponseError as error:
-        return error_response(tools, page_request, FAULTS_PATH, error)
+        return error_response(request, FAULTS_PATH, error)
     if name:
         notice = f"{'Armed' if armed else 'Already armed'}: {name}"
-    pieces = await _render_pieces(tools, page_request) if page_request.is_quiet else ()
-    return action_response(tools, page_request, FAULTS_PATH, notice, pieces)
+    pieces = await _render_pieces(request) if request.is_quiet else ()
+    return action_response(request, FAULTS_PATH, notice, pieces)
 
 
-async def list_faults(tools: PageTools) -> list[dict[str, Any]]:
+async def list_faults(request: PageRequest) -> list[dict[str, Any]]:
     """Return all faults, each with its sentence."""
-    faults = (await get_control(tools).get("/control/faults"))["faults"]
+    faults = (await request.control.get("/control/faults"))["faults"]
     return [{**fault, "sentence": describe_fault(fault)} for fault in faults]
 
 
-async def _get_fault(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
-    text: str = page_request.path_params["fault_id"]
+async def _get_fault(request: PageRequest) -> dict[str, Any]:
+    text: str = request.path_params["fault_id"]
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise NotFound("There is no such fault.")
     fault_id = int(text)
-    if not any(fault["id"] == fault_id for fault in await list_faults(tools)):
+    if not any(fault["id"] == fault_id for fault in await list_faults(request)):
         raise NotFound("This fault is no longer armed.")
-    fault: dict[str, Any] = await get_control(tools).get(f"/control/faults/{fault_id}")
+    fault: dict[str, Any] = await request.control.get(f"/control/faults/{fault_id}")
     return {**fault, "sentence": describe_fault(fault)}
 
 
@@ -404,22 +398,22 @@ _PARSERS: Final[dict[str, Callable[[str], Any]]] = {
 }
 
 
-async def show_fault_form(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_fault_form(request: PageRequest) -> Response:
     """Return the form, empty or prefilled from the query, such as `?phone=…`."""
-    kind, catalogue = await _find_kind(tools, page_request)
-    typed = {name: value[:600] for name, value in page_request.request.query_params.items()}
-    return await _form_page(tools, page_request, kind, catalogue, typed)
+    kind, catalogue = await _find_kind(request)
+    typed = {name: value[:600] for name, value in request.http.query_params.items()}
+    return await _form_page(request, kind, catalogue, typed)
 
 
-async def arm_form(tools: PageTools, page_request: PageRequest) -> Response:
+async def arm_form(request: PageRequest) -> Response:
     """Arm the fault of the form, unless it is armed; an error of the control API is shown at its field."""
-    kind, catalogue = await _find_kind(tools, page_request)
-    typed, now_ms = await form_texts(page_request), await simulator_now_ms(tools)
+    kind, catalogue = await _find_kind(request)
+    typed, now_ms = await form_texts(request), await simulator_now_ms(request)
     try:
-        _, notice = await arm_missing(tools, build_fault(kind, typed, now_ms=now_ms))
+        _, notice = await arm_missing(request, build_fault(kind, typed, now_ms=now_ms))
     except ApiResponseError as error:
-        return await _form_page(tools, page_request, kind, catalogue, typed, error)
-    return tools.redirect(FAULTS_PATH, notice)
+        return await _form_page(request, kind, catalogue, typed, error)
+    return request.redirect(FAULTS_PATH, notice)
 
 
 def build_fault(kind: dict[str, Any], typed: dict[str, str], *, now_ms: int) -> dict[str, Any]:
@@ -456,8 +450,7 @@ def build_fault(kind: dict[str, Any], typed: dict[str, str], *, now_ms: int) -> 
 
 
 async def _form_page(
-    tools: PageTools,
-    page_request: PageRequest,
+    request: PageRequest,
     kind: dict[str, Any],
     catalogue: dict[str, Any],
     typed: dict[str, str],
@@ -466,7 +459,7 @@ async def _form_page(
     field = "" if error is None else error.field
     text, hint = ("", "") if error is None else error_notice(error)
     return await render_tab(
-        tools, page_request, "fault_form", 200 if error is None else 400,
+        request, "fault_form", 200 if error is None else 400,
         kind=kind, names=_target_choices(kind, catalogue), whens=catalogue["when"], typed=typed,
         narrowed=any(typed.get(name) for name in FAULT_FILTER_TEXTS),
         texts=FAULT_TEXTS.get((kind["on"], kind["name"])), option_labels=FAULT_OPTION_TEXTS,
@@ -475,7 +468,7 @@ async def _form_page(
             for name, accepted in catalogue["filters"].items()
         ],
         wrong_field=field, error=text, hint=hint,
-        armed=[fault for fault in await list_faults(tools)
+        armed=[fault for fault in await list_faults(request)
                if fault["is_armed"] and fault["on"] == kind["on"] and kind["name"] in fault["what"]],
     )  # fmt: skip
 
@@ -488,9 +481,9 @@ def _target_choices(kind: dict[str, Any], catalogue: dict[str, Any]) -> list[tup
     return [(name, any_label if name == "*" else name) for name in catalogue[kind["on"]]]
 
 
-async def _find_kind(tools: PageTools, page_request: PageRequest) -> tuple[dict[str, Any], dict[str, Any]]:
-    catalogue: dict[str, Any] = await get_control(tools).get("/control/faults/kinds")
+async def _find_kind(request: PageRequest) -> tuple[dict[str, Any], dict[str, Any]]:
+    catalogue: dict[str, Any] = await request.control.get("/control/faults/kinds")
     for kind in catalogue["kinds"]:
-        if kind["on"] == page_request.path_params["on"] and kind["name"] == page_request.path_params["kind"]:
+        if kind["on"] == request.path_params["on"] and kind["name"] == request.path_params["kind"]:
             return kind, catalogue
     raise NotFound("There is no such kind of fault.")

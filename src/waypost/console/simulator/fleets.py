@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, form_texts
-from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import explain_field, field_kind, get_control, parse_fields, render_tab
+from waypost.console.page_request import PageRequest
+from waypost.console.simulator.context import explain_field, field_kind, parse_fields, render_tab
 from waypost.console.simulator.scripts import (
     EDIT_FIELD,
     SCRIPT_PRESETS,
@@ -24,8 +24,8 @@ from waypost.console.simulator.scripts import (
     read_rows,
     read_steps_declaration,
 )
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.formatting import format_phone
-from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
 
 FLEETS_PATH: Final = "/simulator/fleets"
@@ -40,18 +40,18 @@ DELETE_FLEET: Final = ActionRow(
 """Its numbers are ordinary phones again."""
 
 
-async def show_fleets(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_fleets(request: PageRequest) -> Response:
     """Return all fleets, and the form to create one."""
-    return await _page(tools, page_request, {})
+    return await _page(request, {})
 
 
-async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
+async def create_fleet(request: PageRequest) -> Response:
     """Create a fleet; an error of the control API is shown at its field."""
-    typed, control = await form_texts(page_request), get_control(tools)
-    own_numbers = {app.phone_number for app in page_request.apps if app.phone_number}
+    typed, control = await form_texts(request), request.control
+    own_numbers = {app.phone_number for app in request.apps if app.phone_number}
     declared = await control.get("/control/declarations")
     rows, edit = read_rows(typed), typed.get(EDIT_FIELD, "")
-    page = partial(_page, tools, page_request, typed, rows=rows)
+    page = partial(_page, request, typed, rows=rows)
     if typed.get("open_window_to") and typed["open_window_to"] not in own_numbers:
         return await page(wrong_field="open_window_to", wrong="This is not one of your numbers.")
     body = {**parse_fields(declared["fleet"], typed), "read_after_ms": None}
@@ -59,7 +59,7 @@ async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
     try:
         if edit:
             rows = edit_rows(rows, edit, typed.get("json", ""), declared["steps"])
-            return await _page(tools, page_request, {**typed, "script": _CUSTOM_SCRIPT}, rows=rows)
+            return await _page(request, {**typed, "script": _CUSTOM_SCRIPT}, rows=rows)
         steps = {preset.key: list(preset.steps) for preset in SCRIPT_PRESETS}.get(typed.get("script", ""), [])
         body["script"] = parse_rows(rows, declared["steps"]) if typed.get("script") == _CUSTOM_SCRIPT else steps
         await control.post("/control/fleets", body)
@@ -67,36 +67,34 @@ async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
         return await page(wrong_field="script", wrong=f"{error.text} {error.hint}")
     except ApiResponseError as error:
         return await page(error=error)
-    return tools.redirect(f"{FLEETS_PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created.")
+    return request.redirect(
+        f"{FLEETS_PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created."
+    )
 
 
-async def show_fleet(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_fleet(request: PageRequest) -> Response:
     """Return one fleet with its statistics."""
-    return await render_tab(tools, page_request, "fleet", fleet=await _get_fleet(tools, page_request))
+    return await render_tab(request, "fleet", fleet=await _get_fleet(request))
 
 
-async def live_fleet(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_fleet(request: PageRequest) -> Response:
     """Stream what changes on it."""
 
     async def render_pieces() -> Sequence[PageElement]:
         try:
-            html = tools.services.pages.render_macro(
-                FLEET_MACROS, "counts", page_request, await _get_fleet(tools, page_request)
-            )
+            html = request.macro(FLEET_MACROS, "counts", await _get_fleet(request))
         except NotFound:
-            html = tools.services.pages.render_macro(FLEET_MACROS, "dropped", page_request)
+            html = request.macro(FLEET_MACROS, "dropped")
         return [PageElement("fleet-counts", html)]
 
-    return tools.live(
-        page_request, render_pieces, rest_s=1.0, at_least_s=2.0
-    )  # each update counts all messages of the fleet
+    return request.live(render_pieces, rest_s=1.0, at_least_s=2.0)  # each update counts all messages of the fleet
 
 
 async def _page(
-    tools: PageTools, page_request: PageRequest, typed: dict[str, str], *, rows: list[ScriptRow] | None = None,
+    request: PageRequest, typed: dict[str, str], *, rows: list[ScriptRow] | None = None,
     wrong_field: str = "", wrong: str = "", error: ApiResponseError | None = None,
 ) -> Response:  # fmt: skip
-    control = get_control(tools)
+    control = request.control
     declared = await control.get("/control/declarations")
     fleets = (await control.get("/control/fleets"))["fleets"]
     if rows is None:
@@ -106,12 +104,10 @@ async def _page(
         shown |= explain_error(error, rows)
     new_name, new_first = _suggest_fleet(fleets)
     numbers = [
-        (app.phone_number, f"{app.name}, {format_phone(app.phone_number)}")
-        for app in page_request.apps
-        if app.phone_number
+        (app.phone_number, f"{app.name}, {format_phone(app.phone_number)}") for app in request.apps if app.phone_number
     ]
     return await render_tab(
-        tools, page_request, "fleets", 400 if shown["wrong"] else 200,
+        request, "fleets", 400 if shown["wrong"] else 200,
         fleets=fleets, typed={"name": new_name, "first": new_first, "count": "1000", **typed}, scripts=SCRIPT_PRESETS,
         rows=rows, declared=declared, kind_of=field_kind,
         choices={"open_window_to": [("", "none: templates only"), *numbers]},
@@ -128,15 +124,15 @@ def _suggest_fleet(fleets: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     return name, str(max((int(fleet["last"]) + 1 for fleet in fleets), default=15_551_000_000))
 
 
-async def _get_fleet(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
-    name: str = page_request.path_params["name"]
+async def _get_fleet(request: PageRequest) -> dict[str, Any]:
+    name: str = request.path_params["name"]
     if not _FLEET_NAME.fullmatch(name):
         raise NotFound("There is no such fleet.")
     try:
-        fleet: dict[str, Any] = await get_control(tools).get(f"/control/fleets/{name}")
+        fleet: dict[str, Any] = await request.control.get(f"/control/fleets/{name}")
     except ApiResponseError as error:
         if error.status == 404:
             raise NotFound(f"There is no fleet called {name}.") from error
         raise
-    declared = await read_steps_declaration(tools)
+    declared = await read_steps_declaration(request)
     return {**fleet, "script": [describe_step(step, declared) for step in fleet["script"]]}

@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, Body, Fields, action_response, error_response, form_texts
-from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, parse_seconds_ms, render_tab
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.simulator.context import parse_seconds_ms, render_tab
+from waypost.console.web.errors import NotFound
 from waypost.console.web.streams import PageElement
 from waypost.domain.templates.template import Template, TemplateFilter
 from waypost.store.templates.templates import find_templates, template_links
@@ -24,47 +24,45 @@ REJECTED_AT_CREATION: Final = TemplateFilter(statuses=("REJECTED", "FAILED"))
 """With those that have no operator's id yet."""
 
 
-async def show_reviews(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_reviews(request: PageRequest) -> Response:
     """Return the page."""
-    q = page_request.query("q")
+    q = request.query("q")
     query = f"?{urlencode({'q': q})}" if q else ""
-    return await render_tab(
-        tools, page_request, "reviews", now=await _read_reviews(tools, page_request), q=q, query=query
-    )
+    return await render_tab(request, "reviews", now=await _read_reviews(request), q=q, query=query)
 
 
-async def live_reviews(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_reviews(request: PageRequest) -> Response:
     """Stream what changes on it."""
     # rest_s: it shows up to a hundred templates
-    return tools.live(page_request, partial(_render_pieces, tools, page_request), rest_s=0.5)
+    return request.live(partial(_render_pieces, request), rest_s=0.5)
 
 
-async def _render_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
+async def _render_pieces(request: PageRequest) -> list[PageElement]:
     """Return the pieces with all templates of the page."""
-    now, part = await _read_reviews(tools, page_request), partial(tools.services.pages.render_macro, REVIEW_MACROS)
+    now, part = await _read_reviews(request), partial(request.macro, REVIEW_MACROS)
     links, counts = now["links"], (now["reviewed_count"], len(now["reviewed"]))
     pieces = [
-        PageElement("waiting-head", part("waiting_head", page_request, now["waiting_count"])),
-        PageElement("waiting-none", part("waiting_none", page_request, now["waiting_count"], now["delay_ms"])),
-        PageElement("others-head", part("others_head", page_request, *counts)),
-        PageElement("others-none", part("others_none", page_request, now["reviewed_count"])),
-        PageElement("rejected-submissions", part("rejected_submissions", page_request, now["rejected_submissions"])),
+        PageElement("waiting-head", part("waiting_head", now["waiting_count"])),
+        PageElement("waiting-none", part("waiting_none", now["waiting_count"], now["delay_ms"])),
+        PageElement("others-head", part("others_head", *counts)),
+        PageElement("others-none", part("others_none", now["reviewed_count"])),
+        PageElement("rejected-submissions", part("rejected_submissions", now["rejected_submissions"])),
     ]
     for template in now["waiting"]:
         link = links.get(template["id"], "")
-        html = part("waiting_card", page_request, page_request, template, link, now["reasons"])
+        html = part("waiting_card", request, template, link, now["reasons"])
         pieces.append(PageElement(f"w-{template['id']}", html, "waiting"))
     for template in reversed(now["reviewed"]):  # each is put at the start, so the newest comes last
-        html = part("other_row", page_request, page_request, template, links.get(template["id"], ""))
+        html = part("other_row", request, template, links.get(template["id"], ""))
         pieces.append(PageElement(f"t-{template['id']}", html, "others", "start"))
     return pieces
 
 
-async def _read_reviews(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
+async def _read_reviews(request: PageRequest) -> dict[str, Any]:
     """Return the lists of the simulator, and of the store what only it has: rejected submissions, links by id."""
-    control = get_control(tools)
+    control = request.control
     settings = await control.get("/control/settings")
-    accounts, text = business_account_ids(page_request), page_request.query("q")
+    accounts, text = business_account_ids(request), request.query("q")
     waiting: dict[str, Any] = {"templates": [], "count": 0, "reasons": []}
     others = waiting
     if accounts:
@@ -77,12 +75,11 @@ async def _read_reviews(tools: PageTools, page_request: PageRequest) -> dict[str
     shown: list[dict[str, Any]] = waiting["templates"][:_MAX_WAITING]
     reviewed: list[dict[str, Any]] = others["templates"][::-1]
     ids = {template["id"] for template in (*shown, *reviewed)}
-    apps = {app.business_account_id: app.id for app in reversed(page_request.apps)}
-    read = tools.services.database.read
-    links = await read(template_links, page_request.partner.id, ids)
+    apps = {app.business_account_id: app.id for app in reversed(request.apps)}
+    links = await request.read(template_links, request.partner.id, ids)
     rejected: list[Template] = []
     for account_id in accounts:
-        found = await read(find_templates, page_request.partner.id, account_id, REJECTED_AT_CREATION)
+        found = await request.read(find_templates, request.partner.id, account_id, REJECTED_AT_CREATION)
         rejected += [one for one in found if one.operator_template_id is None]
     return {
         "waiting": shown,
@@ -102,23 +99,23 @@ async def _read_reviews(tools: PageTools, page_request: PageRequest) -> dict[str
     }
 
 
-def business_account_ids(page_request: PageRequest) -> list[str]:
+def business_account_ids(request: PageRequest) -> list[str]:
     """Return the ids of the partner's business accounts."""
-    return sorted({app.business_account_id for app in page_request.apps if app.business_account_id})
+    return sorted({app.business_account_id for app in request.apps if app.business_account_id})
 
 
-async def get_own_template(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
+async def get_own_template(request: PageRequest) -> dict[str, Any]:
     """Return the template in the path, as the control API shows it.
 
     Raises:
         NotFound: it does not exist, or belongs to another partner's account.
     """
-    template_id: str = page_request.path_params["template_id"]
-    accounts = business_account_ids(page_request)
+    template_id: str = request.path_params["template_id"]
+    accounts = business_account_ids(request)
     if not accounts or not (template_id.isascii() and template_id.isdigit()):
         raise NotFound("There is no such template.")
     query = [("id", template_id), *(("waba_id", account_id) for account_id in accounts)]
-    templates = (await get_control(tools).get(f"/control/templates?{urlencode(query)}"))["templates"]
+    templates = (await request.control.get(f"/control/templates?{urlencode(query)}"))["templates"]
     if not templates:
         raise NotFound("There is no such template.")
     return templates[0]
@@ -192,21 +189,19 @@ REVIEW_DELAY: Final = ActionRow(
 )  # fmt: skip
 
 
-async def act_on_template(tools: PageTools, page_request: PageRequest) -> Response:
+async def act_on_template(request: PageRequest) -> Response:
     """Carry out one action on one of the partner's templates."""
-    name = page_request.path_params["act"]
+    name = request.path_params["act"]
     if name not in OPERATOR_ACTIONS:
         raise NotFound("There is no such action.")
     notice, read_body = OPERATOR_ACTIONS[name]
-    template = await get_own_template(tools, page_request)
+    template = await get_own_template(request)
     try:
-        body = read_body(await form_texts(page_request))
-        await get_control(tools).post(f"/control/templates/{template['id']}/{name}", body)
+        body = read_body(await form_texts(request))
+        await request.control.post(f"/control/templates/{template['id']}/{name}", body)
     except ApiResponseError as error:
-        return error_response(tools, page_request, REVIEWS_PATH, error)
-    pieces = await _render_pieces(tools, page_request) if page_request.is_quiet else ()
+        return error_response(request, REVIEWS_PATH, error)
+    pieces = await _render_pieces(request) if request.is_quiet else ()
     card_id = f"w-{template['id']}"
     removed = [] if any(piece.id == card_id for piece in pieces) else [card_id]
-    return action_response(
-        tools, page_request, REVIEWS_PATH, notice.format(template["name"]), pieces, removed_ids=removed
-    )
+    return action_response(request, REVIEWS_PATH, notice.format(template["name"]), pieces, removed_ids=removed)

@@ -9,49 +9,43 @@ from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import form_texts
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.simulator.context import (
     Declaration,
     explain_field,
     field_kind,
     format_fields,
-    get_control,
     parse_fields,
     render_tab,
 )
-from waypost.console.web.page_request import PageRequest
 
 RULES_PATH: Final = "/simulator/rules"
 
 
-async def show_rules(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_rules(request: PageRequest) -> Response:
     """Return the page with the current settings."""
-    control = get_control(tools)
+    control = request.control
     fields = (await control.get("/control/declarations"))["settings"]
-    return await _page(tools, page_request, fields, format_fields(fields, await control.get("/control/settings")))
+    return await _page(request, fields, format_fields(fields, await control.get("/control/settings")))
 
 
-async def change_rules(tools: PageTools, page_request: PageRequest) -> Response:
+async def change_rules(request: PageRequest) -> Response:
     """Change the settings that differ from the form; changes survive a restart."""
-    typed, control = await form_texts(page_request), get_control(tools)
+    typed, control = await form_texts(request), request.control
     fields, before = (await control.get("/control/declarations"))["settings"], await control.get("/control/settings")
     changes = {name: value for name, value in parse_fields(fields, typed).items() if value != before[name]}
     if not changes:
-        return tools.redirect(RULES_PATH, "No changes.", kind="info")
+        return request.redirect(RULES_PATH, "No changes.", kind="info")
     try:
         await control.json("PUT", "/control/settings", changes)
     except ApiResponseError as error:
-        return await _page(tools, page_request, fields, typed, error)
+        return await _page(request, fields, typed, error)
     titles = [field["title"] for field in fields if field["name"] in changes]
-    return tools.redirect(RULES_PATH, f"Changed: {', '.join(titles)}.")
+    return request.redirect(RULES_PATH, f"Changed: {', '.join(titles)}.")
 
 
 async def _page(
-    tools: PageTools,
-    page_request: PageRequest,
-    fields: Sequence[Declaration],
-    typed: Mapping[str, Any],
-    error: ApiResponseError | None = None,
+    request: PageRequest, fields: Sequence[Declaration], typed: Mapping[str, Any], error: ApiResponseError | None = None
 ) -> Response:
     wrong: dict[str, str] = {}
     if error is not None:
@@ -59,5 +53,5 @@ async def _page(
         wrong = {"": f"{title}: {error.rule}.", error.top_field: explain_field(error)}
     groups = groupby(fields, itemgetter("group"))
     return await render_tab(
-        tools, page_request, "rules", 400 if error else 200, groups=groups, typed=typed, wrong=wrong, kind_of=field_kind
+        request, "rules", 400 if error else 200, groups=groups, typed=typed, wrong=wrong, kind_of=field_kind
     )

@@ -15,9 +15,9 @@ from waypost.base.invalid_values import describe_malformed_json
 from waypost.base.json_values import list_or_none
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import error_notice
-from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, parse_fraction, parse_seconds_ms, parse_whole
-from waypost.console.web.page_request import InvalidPageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.simulator.context import parse_fraction, parse_seconds_ms, parse_whole
+from waypost.console.web.errors import InvalidPageRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ _COMMON_MEMBERS: Final = ("on", "do", "probability", "times")
 NEW_ROW: Final[Mapping[str, str]] = {"on": "message", "do": "read", "from_s": "1"}
 
 
-async def read_steps_declaration(tools: PageTools) -> StepDeclarations:
+async def read_steps_declaration(request: PageRequest) -> StepDeclarations:
     """Return what the simulator accepts as steps."""
-    return (await get_control(tools).get("/control/declarations"))["steps"]
+    return (await request.control.get("/control/declarations"))["steps"]
 
 
 def read_rows(form: Mapping[str, str]) -> list[ScriptRow]:

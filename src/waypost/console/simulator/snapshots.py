@@ -13,9 +13,9 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, error_notice, error_response
 from waypost.console.api_clients import open_file, proxy_response
-from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, render_tab
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.page_request import PageRequest
+from waypost.console.simulator.context import render_tab
+from waypost.console.web.errors import NotFound
 
 SNAPSHOTS_PATH: Final = "/simulator/snapshots"
 _SNAPSHOT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -49,37 +49,37 @@ SNAPSHOT_ACTIONS: Final = (
 )
 
 
-async def show_snapshots(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_snapshots(request: PageRequest) -> Response:
     """Return the list of snapshots."""
-    snapshots, why_not = await _list_snapshots(tools)
+    snapshots, why_not = await _list_snapshots(request)
     snapshots.sort(key=lambda each: (-each["at_ms"], each["name"]))
-    typed = page_request.query("name")
-    return await render_tab(tools, page_request, "snapshots", snapshots=snapshots, why_not=why_not, typed=typed)
+    typed = request.query("name")
+    return await render_tab(request, "snapshots", snapshots=snapshots, why_not=why_not, typed=typed)
 
 
-async def save_snapshot(tools: PageTools, page_request: PageRequest) -> Response:
+async def save_snapshot(request: PageRequest) -> Response:
     """Save the current state; an existing snapshot is replaced only if the form allows it."""
-    name = (await page_request.field("name")).strip()
-    if not await page_request.is_checked("replace") and any(
-        each["name"] == name for each in (await _list_snapshots(tools))[0]
+    name = (await request.field("name")).strip()
+    if not await request.is_checked("replace") and any(
+        each["name"] == name for each in (await _list_snapshots(request))[0]
     ):
-        return tools.redirect(
+        return request.redirect(
             f"{SNAPSHOTS_PATH}?{urlencode({'name': name})}", f"A snapshot named {name} already exists.",
             hint="Choose another name, or check “Replace existing”.", kind="bad",
         )  # fmt: skip
     try:
-        await get_control(tools).post("/control/snapshots", {"name": name})
+        await request.control.post("/control/snapshots", {"name": name})
     except ApiResponseError as error:
-        return error_response(tools, page_request, SNAPSHOTS_PATH, error)
-    return tools.redirect(SNAPSHOTS_PATH, f"Snapshot {name} saved.")
+        return error_response(request, SNAPSHOTS_PATH, error)
+    return request.redirect(SNAPSHOTS_PATH, f"Snapshot {name} saved.")
 
 
-async def download_snapshot(tools: PageTools, page_request: PageRequest) -> Response:
+async def download_snapshot(request: PageRequest) -> Response:
     """Return the file of a snapshot, for `waypost dev --from`."""
-    name: str = page_request.path_params["name"]
+    name: str = request.path_params["name"]
     if not _SNAPSHOT_NAME.fullmatch(name):
         raise NotFound("There is no such snapshot.")
-    source = await open_file(get_control(tools), page_request, f"/control/snapshots/{name}/content")
+    source = await open_file(request.control, request.http, f"/control/snapshots/{name}/content")
     if source.status not in (200, 206, 416):
         await source.aclose()
         raise NotFound(f"There is no snapshot named {name}.")
@@ -87,10 +87,10 @@ async def download_snapshot(tools: PageTools, page_request: PageRequest) -> Resp
     return proxy_response(source, headers, media_type="application/zip")
 
 
-async def _list_snapshots(tools: PageTools) -> tuple[list[dict[str, Any]], str]:
+async def _list_snapshots(request: PageRequest) -> tuple[list[dict[str, Any]], str]:
     """Return the snapshots, and why none can be saved; empty: they can."""
     try:
-        return (await get_control(tools).get("/control/snapshots"))["snapshots"], ""
+        return (await request.control.get("/control/snapshots"))["snapshots"], ""
     except ApiResponseError as error:
         if error.status != 404:
             raise

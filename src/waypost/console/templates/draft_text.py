@@ -8,10 +8,10 @@ from typing import Final
 from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.templates.texts import find_language
 from waypost.console.web.assets import DISPLAYABLE_TYPES, SANDBOX_HEADERS
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.domain.media import UploadedMedia, handle_lines
 from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import FieldFormat, TemplateDraft, input_fields
@@ -178,33 +178,31 @@ FindSample = Callable[[str], str]
 """Returns the path of a sample by its reference; empty if there is none."""
 
 
-async def find_samples(
-    tools: PageTools, page_request: PageRequest, drafts: Iterable[TemplateDraft], *more: str
-) -> dict[str, UploadedMedia]:
+async def find_samples(request: PageRequest, drafts: Iterable[TemplateDraft], *more: str) -> dict[str, UploadedMedia]:
     """Return the partner's unexpired uploads that drafts refer to, by reference."""
     references = [reference for draft in drafts for reference in sample_references(draft)] + list(more)
     names = {line for reference in references if reference for line in (reference, *handle_lines(reference))}
     if not names:
         return {}
-    now_ms = tools.services.clock.now_ms()
-    return await tools.services.database.read(find_uploads, page_request.partner.id, sorted(names), now_ms)
+    now_ms = request.now_ms()
+    return await request.read(find_uploads, request.partner.id, sorted(names), now_ms)
 
 
-def sample_finder(page_request: PageRequest, uploads: dict[str, UploadedMedia]) -> FindSample:
+def sample_finder(request: PageRequest, uploads: dict[str, UploadedMedia]) -> FindSample:
     """Return a function that returns the paths of these uploads."""
 
     def find(reference: str) -> str:
         lines = (reference, *handle_lines(reference))
         upload = next((uploads[line] for line in lines if line in uploads), None)
-        return "" if upload is None else f"/apps/{page_request.app.id}/templates/media/{upload.id}"
+        return "" if upload is None else f"/apps/{request.app.id}/templates/media/{upload.id}"
 
     return find
 
 
-async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_sample(request: PageRequest) -> Response:
     """Return an upload of the partner, of any app: the templates of an account belong to all its apps."""
-    parts, media_id = tools.services, page_request.path_params["media_id"]
-    uploads = await parts.database.read(find_uploads, page_request.partner.id, [media_id], parts.clock.now_ms())
+    services, media_id = request.services, request.path_params["media_id"]
+    uploads = await request.read(find_uploads, request.partner.id, [media_id], request.now_ms())
     media = uploads.get(media_id)
     if media is None:
         raise NotFound("This sample does not exist, or has expired.")
@@ -214,14 +212,14 @@ async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
         "Content-Disposition": content_disposition(media.file_name or media.id, kind),
         "Cache-Control": "private, max-age=3600",
     }
-    path = await parts.files.local_path(media.sha256)
+    path = await services.files.local_path(media.sha256)
     return FileResponse(path, media_type=content_type(media.mime_type), headers=headers)
 
 
-async def upload_sample(tools: PageTools, page_request: PageRequest, file: UploadFile) -> str:
+async def upload_sample(request: PageRequest, file: UploadFile) -> str:
     """Upload a file through the partner API, and return its handle."""
-    path, media_type = f"/partner/app/{page_request.app.id}/upload/media", file.content_type
-    response = await tools.services.apis.app(page_request.app).file(
+    path, media_type = f"/partner/app/{request.app.id}/upload/media", file.content_type
+    response = await request.app_api.file(
         path, file, name=file.filename or "sample", media_type=media_type or "application/octet-stream"
     )
     return str(response["handleId"]["message"])

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.bubbles.previews import draft_message
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.templates import gallery as lookup
 from waypost.console.templates.draft_text import (
     MAX_BUTTONS,
@@ -34,7 +34,7 @@ from waypost.console.templates.texts import (
     language_name,
     listed_languages,
 )
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.errors import ApiError
 from waypost.domain.lifecycle import CATEGORY_FIXED, EDITABLE
@@ -207,38 +207,36 @@ class EditorView:
         return [one for one in OPTIONAL_FIELDS if can_edit[one.name] == editable]
 
 
-async def update_view(
-    tools: PageTools, page_request: PageRequest, editing: EditorView, *, lint: bool, shows_missing: bool = True
-) -> None:
+async def update_view(request: PageRequest, editing: EditorView, *, lint: bool, shows_missing: bool = True) -> None:
     """Render the preview and, if `lint` is set, check the rules."""
     content = editing.content
     if lint:
-        await _check_rules(tools, page_request, editing)
+        await _check_rules(request, editing)
     draft = _parse_draft(editing)
     references = [content.texts.get("exampleMedia", "")]
     references += [card.texts.get("exampleMedia", "") for card in content.cards]
-    uploads = await find_samples(tools, page_request, [] if draft is None else [draft], *references)
-    find = sample_finder(page_request, uploads)
+    uploads = await find_samples(request, [] if draft is None else [draft], *references)
+    find = sample_finder(request, uploads)
     editing.samples = {
         name: {"url": find(name), "name": upload.file_name or upload.mime_type} for name, upload in uploads.items()
     }
     editing.shown = None if draft is None else draft_message(draft, find=find)
     if draft is not None and editing.template is not None:
-        editing.changes = await find_changes(tools, editing.template, draft)
+        editing.changes = await find_changes(request, editing.template, draft)
     editing.notes = group_by_element(editing.violations, content)
     if not shows_missing:
         for element, violations in editing.notes.items():
             editing.notes[element] = [each for each in violations if not each["rule"].endswith(MISSING_VALUE_RULES)]
 
 
-async def _check_rules(tools: PageTools, page_request: PageRequest, editing: EditorView) -> None:
+async def _check_rules(request: PageRequest, editing: EditorView) -> None:
     editing.is_checked = True
     fields = encode_content(editing.content)
     if editing.template is not None:
         fields["templateId"] = editing.template.id
-    path = f"/partner/app/{page_request.app.id}/templates/check"
+    path = f"/partner/app/{request.app.id}/templates/check"
     try:
-        response = await tools.services.apis.app(page_request.app).form("POST", path, fields)
+        response = await request.app_api.form("POST", path, fields)
     except ApiResponseError as error:
         text, source = error.explanation or error.message, "decision 0077"
         finding = {"field": error.field, "rule": "readable", "says": text, "remedy": text, "source": source}
@@ -259,9 +257,9 @@ def _label_finding(finding: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-async def find_changes(tools: PageTools, template: Template, draft: TemplateDraft) -> list[FieldChange] | None:
+async def find_changes(request: PageRequest, template: Template, draft: TemplateDraft) -> list[FieldChange] | None:
     """Return what differs in a draft from the last approved version of a template; None if none was approved."""
-    approved = await tools.services.database.read(last_approved_draft, template)
+    approved = await request.read(last_approved_draft, template)
     return None if approved is None else compare_drafts(approved, draft)
 
 
@@ -282,54 +280,54 @@ PREVIEW: Final = "preview"
 _NEW_TEXTS: Final = {"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""}
 
 
-async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_new(request: PageRequest) -> Response:
     """Return an empty editor, or one filled from a template to duplicate (`?from=`).
 
     With `as=language` the duplicate keeps its name, and needs another language.
     """
     content, focus, languages = EditorContent(dict(_NEW_TEXTS)), "", tuple[str, ...]()
-    if template_id := page_request.query("from"):
-        template = await lookup.get_template(tools, page_request, template_id)
+    if template_id := request.query("from"):
+        template = await lookup.get_template(request, template_id)
         content = draft_content(template.draft)
-        is_language = page_request.query("as") == "language"
+        is_language = request.query("as") == "language"
         content.texts["languageCode" if is_language else "elementName"] = ""
         focus = "f-languageCode" if is_language else "f-elementName"
         if is_language:
-            scope = (page_request.partner.id, template.business_account_id, template.draft.element_name or "")
-            named = await tools.services.database.read(templates_by_name, *scope)
+            scope = (request.partner.id, template.business_account_id, template.draft.element_name or "")
+            named = await request.read(templates_by_name, *scope)
             languages = tuple(sorted(one.draft.language_code for one in named))
-    elif kind := page_request.query("type"):
+    elif kind := request.query("type"):
         content.texts["templateType"] = kind
         normalize(content)
-    path = f"/apps/{page_request.app.id}/templates/new"
+    path = f"/apps/{request.app.id}/templates/new"
     editing = EditorView(content, None, path, focus=focus, languages=languages)
-    await update_view(tools, page_request, editing, lint=bool(page_request.query("from")))
-    return await _page(tools, page_request, editing)
+    await update_view(request, editing, lint=bool(request.query("from")))
+    return await _page(request, editing)
 
 
-async def write_new(tools: PageTools, page_request: PageRequest) -> Response:
+async def write_new(request: PageRequest) -> Response:
     """Handle the editor's buttons for a new template; one of them submits it."""
-    return await _handle_form(tools, page_request, None, f"/apps/{page_request.app.id}/templates/new")
+    return await _handle_form(request, None, f"/apps/{request.app.id}/templates/new")
 
 
-async def show_edit(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_edit(request: PageRequest) -> Response:
     """Return the editor, filled from a template."""
-    template = await _get_editable(tools, page_request)
+    template = await _get_editable(request)
     draft = template.edit.draft if template.edit else replace(template.draft, category=template.category.value)
-    editing = EditorView(draft_content(draft, template.id), template, _edit_path(page_request, template))
-    await update_view(tools, page_request, editing, lint=True)
-    return await _page(tools, page_request, editing)
+    editing = EditorView(draft_content(draft, template.id), template, _edit_path(request, template))
+    await update_view(request, editing, lint=True)
+    return await _page(request, editing)
 
 
-async def write_edit(tools: PageTools, page_request: PageRequest) -> Response:
+async def write_edit(request: PageRequest) -> Response:
     """Handle the editor's buttons for an edit; one of them submits it."""
-    template = await _get_editable(tools, page_request)
-    return await _handle_form(tools, page_request, template, _edit_path(page_request, template))
+    template = await _get_editable(request)
+    return await _handle_form(request, template, _edit_path(request, template))
 
 
-async def _get_editable(tools: PageTools, page_request: PageRequest) -> Template:
+async def _get_editable(request: PageRequest) -> Template:
     """Return the template in the path; NotFound if there is none, or its status does not allow edits."""
-    template = await lookup.get_template(tools, page_request, page_request.path_params["template_id"])
+    template = await lookup.get_template(request, request.path_params["template_id"])
     if template.status not in EDITABLE:
         raise NotFound(f"A template with the status {template.status.lower()} cannot be edited.")
     if template.pending_edit is not None:
@@ -337,12 +335,12 @@ async def _get_editable(tools: PageTools, page_request: PageRequest) -> Template
     return template
 
 
-def _edit_path(page_request: PageRequest, template: Template) -> str:
-    return f"/apps/{page_request.app.id}/templates/{template.id}/edit"
+def _edit_path(request: PageRequest, template: Template) -> str:
+    return f"/apps/{request.app.id}/templates/{template.id}/edit"
 
 
-async def _handle_form(tools: PageTools, page_request: PageRequest, template: Template | None, path: str) -> Response:
-    form = await page_request.form()
+async def _handle_form(request: PageRequest, template: Template | None, path: str) -> Response:
+    form = await request.form()
     pairs = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
     content = parse_content(pairs, "" if template is None else template.id)
     editing = EditorView(content, template, path)
@@ -350,40 +348,40 @@ async def _handle_form(tools: PageTools, page_request: PageRequest, template: Te
     try:
         for name, file in form.multi_items():
             if isinstance(file, UploadFile) and (file.filename or file.size):
-                _set_sample(content, name, await upload_sample(tools, page_request, file))
+                _set_sample(content, name, await upload_sample(request, file))
     except ApiResponseError as error:
         editing.error = error.explanation or error.message
     status = 400 if editing.error else 200
     if action == SUBMIT and not editing.error:
         normalize(content)
-        response = await _submit(tools, page_request, editing)
+        response = await _submit(request, editing)
         if response is not None:
             return response
         status = 400
     elif action != PREVIEW:
         apply_action(content, action, dict(pairs))
         normalize(content)
-    await update_view(tools, page_request, editing, lint=True, shows_missing=action in (SUBMIT, CHECK, PREVIEW))
-    if not page_request.is_quiet:
+    await update_view(request, editing, lint=True, shows_missing=action in (SUBMIT, CHECK, PREVIEW))
+    if not request.is_quiet:
         if action in (SUBMIT, CHECK) and editing.violations:
             editing.focus = editing.violations[0]["element"]
-        return await _page(tools, page_request, editing, status)
-    part = partial(tools.services.pages.render_macro, EDITOR_MACROS)
+        return await _page(request, editing, status)
+    part = partial(request.macro, EDITOR_MACROS)
     if action == PREVIEW:
         pieces = [
-            PageElement("preview", part("preview", page_request, editing, page_request)),
-            PageElement("changes", part("changes", page_request, editing.changes)),
+            PageElement("preview", part("preview", editing, request)),
+            PageElement("changes", part("changes", editing.changes)),
             *(
-                PageElement(macro.replace("_", "-"), part(macro, page_request, editing))
+                PageElement(macro.replace("_", "-"), part(macro, editing))
                 for macro in ("lint", "lint_brief", "samples", "header_sample")
             ),
             *(
-                PageElement(f"card-{index}-samples", part("card_samples", page_request, editing, index))
+                PageElement(f"card-{index}-samples", part("card_samples", editing, index))
                 for index in range(len(content.cards))
             ),
         ]
     else:
-        pieces = [PageElement("editor", part("editor", page_request, editing, page_request))]
+        pieces = [PageElement("editor", part("editor", editing, request))]
     notes = {
         element: [{"says": violation["remedy"], "by": violation["refused_by"]} for violation in violations]
         for element, violations in editing.notes.items()
@@ -391,10 +389,10 @@ async def _handle_form(tools: PageTools, page_request: PageRequest, template: Te
     return elements_response(pieces, notes=notes)
 
 
-async def _submit(tools: PageTools, page_request: PageRequest, editing: EditorView) -> Response | None:
+async def _submit(request: PageRequest, editing: EditorView) -> Response | None:
     """Submit it through the partner API; None: the API returned an error, and the editor shows it."""
-    api = tools.services.apis.app(page_request.app)
-    base = f"/partner/app/{page_request.app.id}/templates"
+    api = request.app_api
+    base = f"/partner/app/{request.app.id}/templates"
     fields = encode_content(editing.content)
     try:
         if editing.template is None:
@@ -406,8 +404,8 @@ async def _submit(tools: PageTools, page_request: PageRequest, editing: EditorVi
     except ApiResponseError as error:
         editing.error, editing.error_field = error.explanation or error.message, error.field
         return None
-    redirect = tools.redirect(f"/apps/{page_request.app.id}/templates/{template_id}", text)
-    if not page_request.is_quiet:
+    redirect = request.redirect(f"/apps/{request.app.id}/templates/{template_id}", text)
+    if not request.is_quiet:
         return redirect
     quiet = JSONResponse({"to": redirect.headers["location"]})
     quiet.raw_headers.extend(header for header in redirect.raw_headers if header[0] == b"set-cookie")
@@ -423,5 +421,5 @@ def _set_sample(content: EditorContent, name: str, handle: str) -> None:
             content.cards[int(index)].texts["exampleMedia"] = handle
 
 
-async def _page(tools: PageTools, page_request: PageRequest, editing: EditorView, status: int = 200) -> Response:
-    return await tools.page(page_request, "templates/editor.html", status, editing=editing)
+async def _page(request: PageRequest, editing: EditorView, status: int = 200) -> Response:
+    return await request.page("templates/editor.html", status, editing=editing)

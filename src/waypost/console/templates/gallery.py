@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from waypost.base.ids import is_uuid
 from waypost.console.bubbles.previews import draft_message
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.templates.draft_text import find_samples, sample_finder
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.console.web.streams import PageElement
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.domain.templates.types import TemplateType
@@ -25,12 +25,12 @@ from waypost.store.templates.gallery import (
 )
 
 
-async def get_template(tools: PageTools, page_request: PageRequest, template_id: str) -> Template:
+async def get_template(request: PageRequest, template_id: str) -> Template:
     """Return a template, including deleted ones; NotFound if there is none, or it is another partner's."""
     template = None
-    if is_uuid(template_id) and page_request.app.business_account_id:
-        template = await tools.services.database.read(
-            template_of_account, page_request.partner.id, page_request.app.business_account_id, template_id
+    if is_uuid(template_id) and request.app.business_account_id:
+        template = await request.read(
+            template_of_account, request.partner.id, request.app.business_account_id, template_id
         )
     if template is None:
         raise NotFound("There is no such template.")
@@ -45,56 +45,52 @@ GALLERY_FILTERS: Final = ("status", "category", "type", "language", "q")
 """Names in the query, in the order of the members of `GalleryFilter`."""
 
 
-async def show_gallery(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_gallery(request: PageRequest) -> Response:
     """Return one page of the gallery, newest first, with the filters of the query."""
-    filters, number, matches = await _read_page(tools, page_request)
-    uploads = await find_samples(tools, page_request, [template.draft for template in matches.templates])
-    find = sample_finder(page_request, uploads)
+    filters, number, matches = await _read_page(request)
+    uploads = await find_samples(request, [template.draft for template in matches.templates])
+    find = sample_finder(request, uploads)
     active = {name: value for name, value in filters.items() if value}
     newer, here, older = (f"?{urlencode({**active, 'page': number + step})}" for step in (-1, 0, 1))
-    return await tools.page(
-        page_request, "templates/gallery.html",
+    return await request.page(
+        "templates/gallery.html",
         rendered=[(template, draft_message(template.draft, find=find)) for template in matches.templates],
         count=matches.count, first=(number - 1) * TEMPLATES_PER_PAGE + 1, page=number,
         pages=max(1, -(-matches.count // TEMPLATES_PER_PAGE)), filters=filters, is_filtered=bool(active),
-        newer=newer, older=older, live=f"/apps/{page_request.app.id}/templates/live{here}",
+        newer=newer, older=older, live=f"/apps/{request.app.id}/templates/live{here}",
         statuses=[status.value for status in TemplateStatus if status is not TemplateStatus.DELETED],
         categories=[category.value for category in Category], types=[each.value for each in TemplateType],
         languages=matches.languages,
     )  # fmt: skip
 
 
-async def live_gallery(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_gallery(request: PageRequest) -> Response:
     """Stream the status of the templates of the page, and whether there are newer ones."""
-    read, part = tools.services.database.read, tools.services.pages.render_macro
-    scope = (page_request.partner.id, page_request.app.business_account_id)
-    ids = [template.id for template in (await _read_page(tools, page_request))[2].templates]
+    read, part = request.read, request.macro
+    scope = (request.partner.id, request.app.business_account_id)
+    ids = [template.id for template in (await _read_page(request))[2].templates]
     newest = await read(newest_template_id, *scope)
 
     async def render_pieces() -> Sequence[PageElement]:
         now = {template.id: template for template in await read(current_templates, *scope, ids)}
         is_newer = await read(newest_template_id, *scope) > newest
         return [
-            *(
-                PageElement(f"status-{each}", part(GALLERY_MACROS, "status", page_request, now[each]))
-                for each in ids
-                if each in now
-            ),
-            PageElement("gallery-newer", part(GALLERY_MACROS, "newer", page_request, page_request.app, is_newer)),
+            *(PageElement(f"status-{each}", part(GALLERY_MACROS, "status", now[each])) for each in ids if each in now),
+            PageElement("gallery-newer", part(GALLERY_MACROS, "newer", request.app, is_newer)),
         ]
 
-    return tools.live(page_request, render_pieces)
+    return request.live(render_pieces)
 
 
-async def _read_page(tools: PageTools, page_request: PageRequest) -> tuple[dict[str, str], int, GalleryPage]:
+async def _read_page(request: PageRequest) -> tuple[dict[str, str], int, GalleryPage]:
     """Return the filters of the query, the number of the page, and the page."""
-    filters = {name: page_request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
-    text = page_request.query("page", "1")
+    filters = {name: request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
+    text = request.query("page", "1")
     is_number = text.isascii() and text.isdecimal() and len(text) < 5
     number = min(max(1, int(text)), MAX_PAGES) if is_number else 1
-    account_id = page_request.app.business_account_id
+    account_id = request.app.business_account_id
     if not account_id:
         return filters, number, GalleryPage([], 0, [])
     query = GalleryFilter(*filters.values())
     read: Any = partial(gallery_page, at_most=TEMPLATES_PER_PAGE, skipped=(number - 1) * TEMPLATES_PER_PAGE)
-    return filters, number, await tools.services.database.read(read, page_request.partner.id, account_id, query)
+    return filters, number, await request.read(read, request.partner.id, account_id, query)

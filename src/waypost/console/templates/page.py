@@ -10,14 +10,13 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.bubbles.previews import draft_message
-from waypost.console.page_tools import PageTools
+from waypost.console.page_request import PageRequest
 from waypost.console.requests import compact_json, render_curl
 from waypost.console.templates.draft_text import find_samples, sample_finder
 from waypost.console.templates.editor import EDITOR_MACROS, find_changes
 from waypost.console.templates.gallery import get_template
 from waypost.console.templates.submission import encode_draft
 from waypost.console.templates.texts import compare_drafts
-from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.domain.app import App
 from waypost.domain.lifecycle import EDITABLE, NOT_DELETABLE, SENDABLE
@@ -150,28 +149,28 @@ TEMPLATE_MACROS: Final = "templates/show_parts.html"
 MAX_DESTINATION_CHARS: Final = 200
 
 
-async def show_template(tools: PageTools, page_request: PageRequest) -> Response:
+async def show_template(request: PageRequest) -> Response:
     """Return the page."""
-    template = await get_template(tools, page_request, page_request.path_params["template_id"])
-    return await template_page(tools, page_request, template)
+    template = await get_template(request, request.path_params["template_id"])
+    return await template_page(request, template)
 
 
 async def template_page(
-    tools: PageTools, page_request: PageRequest, template: Template, typed: Mapping[str, str] = {}, error: str = ""
+    request: PageRequest, template: Template, typed: Mapping[str, str] = {}, error: str = ""
 ) -> Response:
     """Return the page; after a failed send with the values as typed and the error."""
-    app, draft, base = page_request.app, template.draft, tools.services.public_url
-    uploads = await find_samples(tools, page_request, [draft])
+    app, draft, base = request.app, template.draft, request.services.public_url
+    uploads = await find_samples(request, [draft])
     media = {reference: upload.id for reference, upload in uploads.items()}
-    inputs = send_inputs(draft, media, tools.services.clock.now_ms())
-    phones = await _list_phones(tools)
+    inputs = send_inputs(draft, media, request.now_ms())
+    phones = await _list_phones(request)
     values = {each.name: typed.get(each.name, each.sample) for each in inputs}
-    offered = page_request.query("to")[:MAX_DESTINATION_CHARS] or (phones[0]["phone"] if phones else "")
+    offered = request.query("to")[:MAX_DESTINATION_CHARS] or (phones[0]["phone"] if phones else "")
     destination = typed.get("destination", offered)
     to = destination or "15550002001"
     requests = {
         "create": (f"{base}/partner/app/{app.id}/templates", encode_draft(draft)),
-        "send": (base + _send_path(page_request), encode_send(template, app, to, values)),
+        "send": (base + _send_path(request), encode_send(template, app, to, values)),
     }
     snippets = [
         {"id": f"{verb}-{language.lower()}", "title": f"{verb.capitalize()} with {language}", "text": text}
@@ -181,101 +180,100 @@ async def template_page(
             ("Python", format_python(url, fields)),
         )
     ]
-    return await tools.page(
-        page_request, "templates/show.html", 400 if error else 200, inputs=inputs, values=values,
+    return await request.page(
+        "templates/show.html", 400 if error else 200, inputs=inputs, values=values,
         destination=destination, phones=phones, error=error, snippets=snippets,
-        live=f"/apps/{app.id}/templates/{template.id}/live", **await _live_values(tools, page_request, template),
+        live=f"/apps/{app.id}/templates/{template.id}/live", **await _live_values(request, template),
     )  # fmt: skip
 
 
-async def _live_values(tools: PageTools, page_request: PageRequest, template: Template) -> dict[str, Any]:
+async def _live_values(request: PageRequest, template: Template) -> dict[str, Any]:
     """Return what may change while the page is open."""
     status, draft = template.status, replace(template.draft, category=template.category.value)
-    uploads = await find_samples(tools, page_request, [draft])
-    history: Any = partial(template_history, partner_id=page_request.partner.id, template_id=template.id)
+    uploads = await find_samples(request, [draft])
+    history: Any = partial(template_history, partner_id=request.partner.id, template_id=template.id)
     return {
         "template": template,
-        "shown": draft_message(template.draft, find=sample_finder(page_request, uploads)),
+        "shown": draft_message(template.draft, find=sample_finder(request, uploads)),
         "status_text": STATUS_TEXTS[status],
-        "steps": _history_steps(await tools.services.database.read(history)),
+        "steps": _history_steps(await request.read(history)),
         "can": {
             "send": status in SENDABLE,
             "edit": status in EDITABLE and template.pending_edit is None,
             "delete": status is not S.DELETED and status not in NOT_DELETABLE,
         },
-        "changes": await find_changes(tools, template, draft) or None,
+        "changes": await find_changes(request, template, draft) or None,
         "edit_changes": compare_drafts(draft, template.edit.draft) if template.edit else [],
     }
 
 
-async def live_template(tools: PageTools, page_request: PageRequest) -> Response:
+async def live_template(request: PageRequest) -> Response:
     """Stream its content, status, history and possible actions."""
-    template_id = page_request.path_params["template_id"]
-    await get_template(tools, page_request, template_id)
+    template_id = request.path_params["template_id"]
+    await get_template(request, template_id)
 
     async def render_pieces() -> Sequence[PageElement]:
-        part = tools.services.pages.render_macro
-        template = await get_template(tools, page_request, template_id)
-        now = await _live_values(tools, page_request, template)
+        template = await get_template(request, template_id)
+        now = await _live_values(request, template)
         macros: dict[str, tuple[Any, ...]] = {  # by the element's id
-            "shown": (now["shown"], page_request),
+            "shown": (now["shown"], request),
             "status": (template, now["status_text"]),
             "edit": (template, now["edit_changes"]),
             "facts": (template,),
             "history": (template, now["steps"]),
-            "acts": (page_request.app, template, now["can"], page_request),
+            "acts": (request.app, template, now["can"], request),
             "may-send": (now["can"],),
         }
         return [
-            PageElement("changes", part(EDITOR_MACROS, "changes", page_request, now["changes"])),
+            PageElement("changes", request.macro(EDITOR_MACROS, "changes", now["changes"])),
             *(
-                PageElement(name, part(TEMPLATE_MACROS, name.replace("-", "_"), page_request, *values))
+                PageElement(name, request.macro(TEMPLATE_MACROS, name.replace("-", "_"), *values))
                 for name, values in macros.items()
             ),
         ]
 
-    return tools.live(page_request, render_pieces)
+    return request.live(render_pieces)
 
 
-def _send_path(page_request: PageRequest) -> str:
-    return f"/partner/app/{page_request.app.id}/template/msg"
+def _send_path(request: PageRequest) -> str:
+    return f"/partner/app/{request.app.id}/template/msg"
 
 
-async def _list_phones(tools: PageTools) -> list[dict[str, Any]]:
+async def _list_phones(request: PageRequest) -> list[dict[str, Any]]:
     """Return the simulator's phones; an empty list if there is no simulator, or it does not respond."""
-    control = tools.services.apis.control
+    control = request.services.apis.control
     try:
         return [] if control is None else (await control.call("GET /control/phones", limit=50))["phones"]
     except (ApiResponseError, ApiUnreachable):
         return []
 
 
-async def send_template(tools: PageTools, page_request: PageRequest) -> Response:
+async def send_template(request: PageRequest) -> Response:
     """Send it, and redirect to the message's trace; an error is shown with the values as typed, to scripts as JSON."""
-    template = await get_template(tools, page_request, page_request.path_params["template_id"])
-    form = await page_request.form()
+    template = await get_template(request, request.path_params["template_id"])
+    form = await request.form()
     values = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
-    app = page_request.app
+    app = request.app
     fields = encode_send(template, app, values.get("destination", ""), values)
     try:
-        response = await tools.services.apis.app(app).form("POST", _send_path(page_request), fields)
+        response = await request.services.apis.app(app).form("POST", _send_path(request), fields)
     except ApiResponseError as error:
-        if page_request.is_quiet:
+        if request.is_quiet:
             raise
-        return await template_page(tools, page_request, template, values, error.explanation or error.message)
+        return await template_page(request, template, values, error.explanation or error.message)
     path = f"/apps/{app.id}/messages/{response['messageId']}"
-    return JSONResponse({"to": path}) if page_request.is_quiet else tools.redirect(path, "Sent.")
+    return JSONResponse({"to": path}) if request.is_quiet else request.redirect(path, "Sent.")
 
 
-async def delete_template(tools: PageTools, page_request: PageRequest) -> Response:
+async def delete_template(request: PageRequest) -> Response:
     """Delete it."""
-    template = await get_template(tools, page_request, page_request.path_params["template_id"])
+    template = await get_template(request, request.path_params["template_id"])
     name = quote(template.draft.element_name or "", safe="")
-    path = f"/partner/app/{page_request.app.id}/template/{name}/{template.id}"
-    await tools.services.apis.app(page_request.app).json("DELETE", path)
+    path = f"/partner/app/{request.app.id}/template/{name}/{template.id}"
+    await request.app_api.json("DELETE", path)
     text = f"Template {template.draft.element_name} ({template.draft.language_code}) deleted."
     hint = "Its name can be reused here at once, and at the operator after 30 days."
-    return tools.redirect(f"/apps/{page_request.app.id}/templates", text, hint=hint)
+    return request.redirect(f"/apps/{request.app.id}/templates", text, hint=hint)
 
 
 SAMPLE_CODE: Final = "123456"

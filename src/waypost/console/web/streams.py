@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
-from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.errors import NotFound
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 
@@ -140,7 +141,7 @@ class StreamRunner:
         next_event: Callable[[], asyncio.Event],
         wait: Callable[[asyncio.Event, float, float], Awaitable[None]],
         is_closing: Callable[[], bool],
-        is_signed_in: Callable[[PageRequest], Awaitable[bool]],
+        is_signed_in: Callable[[Request], Awaitable[bool]],
     ) -> None:
         self._listen = listen
         self._next_event = next_event
@@ -156,7 +157,8 @@ class StreamRunner:
 
     def respond(
         self,
-        page_request: PageRequest,
+        request: Request,
+        partner_id: int,
         render: ElementRenderer,
         *,
         rest_s: float = DEFAULT_REST_S,
@@ -169,24 +171,24 @@ class StreamRunner:
             rest_s: minimum time between two renderings.
             at_least_s: maximum time between two renderings.
         """
-        if self.open_count >= MAX_STREAMS or self._open[page_request.partner.id] >= MAX_STREAMS_PER_PARTNER:
+        if self.open_count >= MAX_STREAMS or self._open[partner_id] >= MAX_STREAMS_PER_PARTNER:
             return Response("Too many open pages. Close some of them.", 503, media_type="text/plain")
-        open_request = page_request.request.scope.get("extensions", {}).get("waypost.open_request")
+        open_request = request.scope.get("extensions", {}).get("waypost.open_request")
         if open_request is not None:
             open_request.exclude_from_drain()
         return StreamingResponse(
-            self.events(page_request, render, rest_s=rest_s, at_least_s=at_least_s),
+            self.events(request, partner_id, render, rest_s=rest_s, at_least_s=at_least_s),
             media_type="text/event-stream",
             # A stream ends when the service stops, and a proxy must not send a request on its connection then.
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"},
         )
 
     async def events(
-        self, page_request: PageRequest, render: ElementRenderer, *, rest_s: float, at_least_s: float
+        self, request: Request, partner_id: int, render: ElementRenderer, *, rest_s: float, at_least_s: float
     ) -> AsyncGenerator[bytes]:
         """Yield the stream's bytes. The first rendering is sent in full, since the page may be out of date."""
         sent: dict[str, int] = {}
-        partner_id, time_s = page_request.partner.id, asyncio.get_running_loop().time
+        time_s = asyncio.get_running_loop().time
         checked_s = time_s()
         self._open[partner_id] += 1
         try:
@@ -197,7 +199,7 @@ class StreamRunner:
                     try:
                         if time_s() - checked_s >= SESSION_CHECK_S:
                             checked_s = time_s()
-                            if not await self._is_signed_in(page_request):
+                            if not await self._is_signed_in(request):
                                 yield _event("go", {"to": "/sign-in"})
                                 return
                         pieces = await render()
