@@ -36,10 +36,6 @@ _TOKEN_REFRESH_MS: Final = 60 * 60 * 1000
 class ApiClients:
     """Clients of the partner, admin and simulator control APIs.
 
-    Attributes:
-        admin: the admin API.
-        control: the simulator control API; None without a simulator.
-
     Args:
         application: this process's, with the partner API and the admin API.
         admin_token: the console's own admin credential, known only to this process.

@@ -16,21 +16,13 @@ _AXIS_LABELS_PX: Final = 22
 
 @dataclass(frozen=True, slots=True)
 class ChartFrame:
-    """Texts and size of a chart.
+    """Texts and size of a chart."""
 
-    Attributes:
-        id: element id, unique on the page.
-        title: title of the chart.
-        description: one sentence for screen readers.
-        height: in pixels.
-        format_value: formats a value of the numeric axis.
-    """
-
-    id: str
+    id: str  # element id, unique on the page
     title: str
-    description: str
-    height: int = 180
-    format_value: Callable[[float], str] = format_chart_number
+    description: str  # one sentence for screen readers
+    height: int = 180  # in pixels
+    format_value: Callable[[float], str] = format_chart_number  # formats a value of the numeric axis
 
     @property
     def axis_y(self) -> int:
@@ -45,17 +37,11 @@ class ChartFrame:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLine:
-    """A labelled line across a chart, such as a limit.
+    """A labelled line across a chart, such as a limit."""
 
-    Attributes:
-        at: position in units of the axis.
-        label: a word or two.
-        tone: one of `TONES`.
-    """
-
-    at: float
-    label: str
-    tone: str = "quiet"
+    at: float  # position in units of the axis
+    label: str  # a word or two
+    tone: str = "quiet"  # one of `TONES`
 
 
 def svg_chart(frame: ChartFrame, kind: str, drawn: Sequence[Markup]) -> Markup:
@@ -137,17 +123,11 @@ TONES: Final = ("accent", "good", "warn", "bad", "info", "quiet")
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """One line, or one layer of stacked bars.
+    """One line, or one layer of stacked bars."""
 
-    Attributes:
-        name: name in the legend and the table.
-        tone: one of `TONES`.
-        values: one value per label; None: unknown.
-    """
-
-    name: str
-    tone: str
-    values: Sequence[float | None]
+    name: str  # name in the legend and the table
+    tone: str  # one of `TONES`
+    values: Sequence[float | None]  # one value per label; None: unknown
 
 
 def legend(series: Sequence[ChartSeries]) -> Markup:
@@ -209,18 +189,13 @@ def sparkline(
 
 @dataclass(frozen=True, slots=True)
 class HistogramBin:
-    """One bar of a histogram: the number of values from `low` up to, but not including, `high`.
-
-    Attributes:
-        bad: number of further values that failed, drawn on top.
-        label: tooltip; by default the bounds.
-    """
+    """One bar of a histogram: the number of values from `low` up to, but not including, `high`."""
 
     low: float
     high: float
     count: int
-    bad: int = 0
-    label: str = ""
+    bad: int = 0  # number of further values that failed, drawn on top
+    label: str = ""  # tooltip; by default the bounds
 
 
 def histogram(

@@ -48,15 +48,11 @@ class FilterContext:
 
 @dataclass(frozen=True, slots=True)
 class FilterField:
-    """One field of a filter.
-
-    Attributes:
-        parse: returns what a text means, a ValueError says what is accepted; or the member that is the text itself.
-    """
+    """One field of a filter."""
 
     name: str  # in the query
     label: str
-    parse: str | Callable[[str, FilterContext], Members]
+    parse: str | Callable[[str, FilterContext], Members]  # a member; or its ValueError says what is accepted
     _: KW_ONLY
     kind: str = "text"  # of the input: search, text, number, date, select, or suggestions
     options: Options = ()  # values and labels of a select; texts that a field suggests
@@ -93,15 +89,11 @@ class ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class FilterForm:
-    """The fields of a filter, and the store's filter that they make.
-
-    Attributes:
-        times: fields of a range beside `time`, each with its member of the store's filter; empty: no range.
-    """
+    """The fields of a filter, and the store's filter that they make."""
 
     fields: tuple[FilterField, ...]
     make: Callable[..., Any]  # called with the members that the fields return
-    times: Mapping[str, str]
+    times: Mapping[str, str]  # fields of a range beside `time`: members of the store's filter; empty: no range
 
     @property
     def has_more(self) -> bool:

@@ -68,7 +68,6 @@ class ListPage:
         values: further values for the template; `options`: those of selects that depend on the partner, by field.
         page_of_one: path of the page to which a search for one id leads; empty: the list is shown.
         watch: returns what reads changed rows for a stream; None: the first page is read each time.
-        beside: further elements of the stream.
         keeps: whether a row that no longer matches stays on an open page.
     """
 
@@ -89,7 +88,7 @@ class ListPage:
     values: Callable[[PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] | None = None
     page_of_one: Callable[[PageRequest, ListFilter, ListRows], Awaitable[str]] | None = None
     watch: Callable[[PageRequest, ListFilter], ChangedRows] | None = None
-    beside: Callable[[PageRequest], Awaitable[Sequence[PageElement]]] | None = None
+    beside: Callable[[PageRequest], Awaitable[Sequence[PageElement]]] | None = None  # further elements of the stream
     keeps: Callable[[ListFilter], bool] = lambda _filters: True
 
     def routes(self, name: str, tab: str, nav: str = "") -> tuple[PageRoute, ...]:

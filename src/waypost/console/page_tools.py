@@ -1,4 +1,4 @@
-"""What all requests share: services, streams, commands of the palette, and the simulator's state in the layout."""
+"""Parts of the console that all requests share: services, streams, commands, and the simulator in the layout."""
 
 import asyncio
 import contextlib
@@ -93,7 +93,7 @@ class PageTable:
 
 @dataclass(frozen=True, slots=True)
 class PageTools:
-    """What all requests share: services, streams, and what is shown on every page."""
+    """Parts that all requests share."""
 
     services: ConsoleServices
     stream_runner: StreamRunner

@@ -36,18 +36,14 @@ Endpoint = Callable[[PageRequest], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """One route. `{app_id}` in a path must be one of the partner's apps.
-
-    Attributes:
-        is_shared: shows or changes what is for administrators only under `serve`, such as what all partners share.
-    """
+    """One route. `{app_id}` in a path must be one of the partner's apps."""
 
     kind: RouteKind
     path: str
     endpoint: Endpoint
     does: str  # of a page, its name in the palette; of an action, its text in the audit log
     audience: Audience = Audience.PARTNER
-    is_shared: bool = False
+    is_shared: bool = False  # for administrators only under `serve`, such as what all partners share
     is_audited: bool = False  # writes an entry in the audit log, also when it is rejected
     nav: str = ""  # when the navigation has the page: always, or for an app, simulator or administrator; empty: never
     tab: str = ""  # its tab in its section, after the group of tabs and `/` if there are groups; empty: none

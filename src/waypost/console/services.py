@@ -55,12 +55,7 @@ ReadinessChecks = Callable[[], Awaitable[dict[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class ConsoleServices:
-    """Services for every endpoint.
-
-    Attributes:
-        client_address: returns the client address by which attempts are counted.
-        operation_titles: returns what each operation of the API is called, by its method and path.
-    """
+    """Services for every endpoint."""
 
     database: Database
     directory: Directory
@@ -70,7 +65,7 @@ class ConsoleServices:
     ids: Ids
     passwords: PasswordVerifier
     sign_in_limiter: SignInLimiter  # limits failed sign-ins; active even if rate limits are disabled
-    client_address: Callable[[MutableMapping[str, Any]], str]
+    client_address: Callable[[MutableMapping[str, Any]], str]  # of a scope, by which attempts are counted
     limited: LimitedRequests
     ready: ReadinessChecks
     apis: ApiClients
@@ -82,7 +77,7 @@ class ConsoleServices:
     is_admin_token: Callable[[str], bool]  # checks a text against the service's admin token
     has_admin_token: bool  # True if the service has an admin token
     public_url: str  # URL at which partners and receivers reach the service, without a trailing slash
-    operation_titles: Callable[[], Mapping[str, str]]
+    operation_titles: Callable[[], Mapping[str, str]]  # of each operation of the API, by method and path
     simulator_url: str | None = None  # URL of the simulator that is the operator of new partners; None without one
     demo_partner_id: int | None = None  # partner that a demo signs in as; None under `serve`
     hosts: tuple[str, ...] = ()  # allowed host names of a demo, besides loopback

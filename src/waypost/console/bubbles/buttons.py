@@ -55,33 +55,21 @@ ADDRESS_FIELDS: Final = {  # Source: the operator's page "Address messages": by 
 
 @dataclass(frozen=True, slots=True)
 class ButtonView:
-    """One button.
+    """One button."""
 
-    Attributes:
-        index: index by which it is tapped.
-        kind: type in the message.
-        does: see `BUTTON_BEHAVIOURS`.
-        value: URL, code or number that is opened, copied or called.
-        note: remark for the console's user.
-        items: products of a catalog or product list: `id` and `section`.
-        flow_data: parameters with which a flow opens.
-        fields: names and labels of an address form.
-        card: index of the card; None: under the message.
-    """
-
-    index: int
-    kind: str
-    does: str
+    index: int  # index by which it is tapped
+    kind: str  # type in the message
+    does: str  # see `BUTTON_BEHAVIOURS`
     icon: str
     text: str
-    value: str = ""
+    value: str = ""  # URL, code or number that is opened, copied or called
     description: str = ""
-    note: str = ""
+    note: str = ""  # remark for the console's user
     catalog_id: str = ""
-    items: tuple[dict[str, str], ...] = ()
-    flow_data: dict[str, Any] = field(default_factory=dict[str, Any])
-    fields: tuple[tuple[str, str], ...] = ()
-    card: int | None = None
+    items: tuple[dict[str, str], ...] = ()  # products of a catalog or product list: `id` and `section`
+    flow_data: dict[str, Any] = field(default_factory=dict[str, Any])  # parameters with which a flow opens
+    fields: tuple[tuple[str, str], ...] = ()  # names and labels of an address form
+    card: int | None = None  # index of the card; None: under the message
 
 
 def buttons_of(value: object, card: int | None = None) -> tuple[ButtonView, ...]:

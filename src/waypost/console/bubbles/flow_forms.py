@@ -35,22 +35,15 @@ _INPUT_TYPES: Final = {  # likewise, `input-type`
 
 @dataclass(frozen=True, slots=True)
 class FlowField:
-    """A text or a field of a screen.
+    """A text or a field of a screen."""
 
-    Attributes:
-        kind: kind of `FLOW_FIELD_KINDS`.
-        text: content of a text, or label of a field.
-        type: HTML type of an input.
-        options: ids and titles of a choice.
-    """
-
-    kind: str
-    text: str
+    kind: str  # kind of `FLOW_FIELD_KINDS`
+    text: str  # content of a text, or label of a field
     name: str = ""
-    type: str = "text"
+    type: str = "text"  # HTML type of an input
     is_required: bool = False
     hint: str = ""
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str], ...] = ()  # ids and titles of a choice
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,17 +24,11 @@ _EDGE: Final = r"[^\W_]"
 
 @dataclass(frozen=True, slots=True)
 class TextMarker:
-    """One marker of the channel's text formatting.
+    """One marker of the channel's text formatting."""
 
-    Attributes:
-        sign: characters on both sides.
-        whole: markup around the formatted text.
-        nests: True if other markers apply inside.
-    """
-
-    sign: str
-    whole: Markup
-    nests: bool = True
+    sign: str  # characters on both sides
+    whole: Markup  # markup around the formatted text
+    nests: bool = True  # True if other markers apply inside
 
 
 # fmt: off

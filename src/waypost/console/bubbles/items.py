@@ -110,25 +110,15 @@ _MB: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class MediaView:
-    """A file.
+    """A file."""
 
-    Attributes:
-        kind: key of `MEDIA_LABELS`; anything but an image, audio or document is a video.
-        url: console path of its bytes; empty if there is none.
-        name: file name.
-        detail: type, pages and size as text.
-        external_host: host of an external file; pages load nothing from other hosts.
-        is_voice: True for a voice message.
-        is_moving: True for a GIF or an animated sticker.
-    """
-
-    kind: str
-    url: str = ""
-    name: str = ""
-    detail: str = ""
-    external_host: str = ""
-    is_voice: bool = False
-    is_moving: bool = False
+    kind: str  # key of `MEDIA_LABELS`; anything but an image, audio or document is a video
+    url: str = ""  # console path of its bytes; empty if there is none
+    name: str = ""  # file name
+    detail: str = ""  # type, pages and size as text
+    external_host: str = ""  # host of an external file; pages load nothing from other hosts
+    is_voice: bool = False  # True for a voice message
+    is_moving: bool = False  # True for a GIF or an animated sticker
 
     @property
     def label(self) -> str:

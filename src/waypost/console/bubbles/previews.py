@@ -187,34 +187,28 @@ class MessageView:
     """The visible content of one message, without time and ticks.
 
     Attributes:
-        emoji: number of emoji in a text of emoji only, or else 0.
-        shown_buttons: the buttons under the message; `buttons` has all of them.
-        offer: a limited-time offer: `text`, `code`, `expires`, and `until_ms` if it is known.
         rows: sections of a list message; then `buttons` is empty, and `list_label` opens the list.
-        cards: of a carousel: `index`, `header`, `text` and `buttons`.
         basket: an order that a phone has sent or is to pay: `catalog_id`, and `lines` of name, quantity and price.
-        facts: names and values of a submitted form or an order.
-        note: description of a message that cannot be shown.
     """
 
     header: Header | None
     text: Markup
     plain: str
-    emoji: int
+    emoji: int  # number of emoji in a text of emoji only, or else 0
     is_long: bool
     preview: Link | None
     footer: str
-    offer: dict[str, Any] | None
+    offer: dict[str, Any] | None  # a limited-time offer: `text`, `code`, `expires`, and `until_ms` if it is known
     buttons: tuple[ButtonView, ...]
-    shown_buttons: tuple[ButtonView, ...]
+    shown_buttons: tuple[ButtonView, ...]  # the buttons under the message; `buttons` has all of them
     rows: tuple[tuple[str, list[ButtonView]], ...]
     list_label: str
-    cards: tuple[dict[str, Any], ...]
+    cards: tuple[dict[str, Any], ...]  # of a carousel: `index`, `header`, `text` and `buttons`
     contacts: tuple[dict[str, Any], ...]
     basket: dict[str, Any] | None
-    facts: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]  # names and values of a submitted form or an order
     advert: tuple[str, str, str] | None
-    note: str
+    note: str  # description of a message that cannot be shown
 
     @property
     def is_empty(self) -> bool:

@@ -131,21 +131,13 @@ None; `can_be_revealed`: its text is hidden, and is no one-time code.
 
 @dataclass(frozen=True, slots=True)
 class ThreadContext:
-    """The templates and media that the entries of a page refer to.
+    """The templates and media that the entries of a page refer to."""
 
-    Attributes:
-        templates: by id.
-        media_keys: of received media that were fetched, by the operator's media id.
-        show_text: true if texts are shown without a reveal.
-        business_name: above quotes of messages sent.
-        recipient_name: above quotes of messages received.
-    """
-
-    templates: Mapping[str, Template]
-    media_keys: Mapping[str, str]
-    show_text: bool
-    business_name: str
-    recipient_name: str
+    templates: Mapping[str, Template]  # by id
+    media_keys: Mapping[str, str]  # of received media that were fetched, by the operator's media id
+    show_text: bool  # true if texts are shown without a reveal
+    business_name: str  # above quotes of messages sent
+    recipient_name: str  # above quotes of messages received
 
 
 def thread_entries(rows: Sequence[Mapping[str, Any]], context: ThreadContext) -> list[ThreadEntry]:

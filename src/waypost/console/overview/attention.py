@@ -18,27 +18,16 @@ MAX_ATTENTION_ITEMS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class AttentionItem:
-    """One problem.
+    """One problem."""
 
-    Attributes:
-        id: element id.
-        severity: error or warning.
-        what: what happened.
-        fix_hint: what to do.
-        path: page of the link.
-        label: text of the link.
-        at_ms: start of the problem; None if unknown.
-        position: position of a dead letter that can be retried here.
-    """
-
-    id: str
-    severity: str
-    what: str
-    fix_hint: str
-    path: str = ""
-    label: str = ""
-    at_ms: int | None = None
-    position: int | None = None
+    id: str  # element id
+    severity: str  # error or warning
+    what: str  # what happened
+    fix_hint: str  # what to do
+    path: str = ""  # page of the link
+    label: str = ""  # text of the link
+    at_ms: int | None = None  # start of the problem; None if unknown
+    position: int | None = None  # position of a dead letter that can be retried here
 
 
 def attention_items(overview: AppOverview) -> list[AttentionItem]:

@@ -57,17 +57,11 @@ StateAndCode = tuple[str, int | None]
 
 @dataclass(slots=True)
 class MinuteCounts:
-    """The counts of one app, as far back as they go.
-
-    Attributes:
-        minutes: for each minute, the number of messages by state and error code.
-        reasons: one reason text per error code.
-        counted_from_ms: start of the counted time.
-    """
+    """The counts of one app, as far back as they go: of each minute, the messages by state and error code."""
 
     minutes: dict[int, Counter[StateAndCode]] = field(default_factory=dict[int, Counter[StateAndCode]])
-    reasons: dict[int | None, str] = field(default_factory=dict[int | None, str])
-    counted_from_ms: int = 0
+    reasons: dict[int | None, str] = field(default_factory=dict[int | None, str])  # one reason text per error code
+    counted_from_ms: int = 0  # start of the counted time
     updated_ms: int = -1
     recount_before_ms: int = 0
     updated_s: float = float("-inf")
@@ -175,22 +169,15 @@ NEWEST_MESSAGES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AppOverview:
-    """Current data of one app.
-
-    Attributes:
-        not_ready: failed readiness checks with their reasons.
-        limited: the rates that have limited requests of the app in the last minutes.
-        is_demo: true in `waypost dev`.
-        newest: messages, each with the name of its template or its kind as `what`.
-    """
+    """Current data of one app."""
 
     app: App
     now_ms: int
     counts: MinuteCounts
-    not_ready: Mapping[str, str]
-    limited: Sequence[LimitedRate]
-    is_demo: bool
-    newest: list[dict[str, Any]]
+    not_ready: Mapping[str, str]  # failed readiness checks with their reasons
+    limited: Sequence[LimitedRate]  # the rates that have limited requests of the app in the last minutes
+    is_demo: bool  # true in `waypost dev`
+    newest: list[dict[str, Any]]  # messages, each with the name of its template or its kind as `what`
     receivers: list[dict[str, Any]]
     queues: list[AppQueueDepth]
     dead_letters: list[DeadLetter]

@@ -159,17 +159,11 @@ _TYPES_NAMED_IN_SUMMARY: Final = ("location", "contacts", "order", "unsupported"
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message of a chat.
+    """A message of a chat."""
 
-    Attributes:
-        key: id of its HTML element.
-        arrived_ms: when it arrived on the phone, or was written on it.
-        item: as the control API shows it, with what its bubble needs (see bubbles/bubble.html).
-    """
-
-    key: str
-    arrived_ms: int
-    item: dict[str, Any]
+    key: str  # id of its HTML element
+    arrived_ms: int  # when it arrived on the phone, or was written on it
+    item: dict[str, Any]  # as the control API shows it, with what its bubble needs (see bubbles/bubble.html)
 
     @property
     def is_own(self) -> bool:
@@ -244,22 +238,19 @@ class Handset:
     """The current state of one phone.
 
     Attributes:
-        state: as the control API shows it, limited to the partner's numbers.
         chats: with the partner's numbers, as the control API shows them, each with its `app`, the `number`, a
             `summary` of the newest message, and `is_blocked`, `is_typing` and `wants_marketing`.
-        open: the chat that is open; None: the list of chats is shown.
         entries: of the open chat, in the order in which they arrived.
-        before: the position below which there are more messages; None: there are none.
         sent: the newest messages of the open chat's app to this phone, delivered or not, from the
             service's store, each with the name of its template or its kind as `label`.
     """
 
     phone: str
-    state: Mapping[str, Any]
+    state: Mapping[str, Any]  # as the control API shows it, limited to the partner's numbers
     chats: list[dict[str, Any]]
-    open: dict[str, Any] | None
+    open: dict[str, Any] | None  # the chat that is open; None: the list of chats is shown
     entries: list[ChatMessage] = field(default_factory=list[ChatMessage])
-    before: int | None = None
+    before: int | None = None  # the position below which there are more messages; None: there are none
     sent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @property

@@ -34,17 +34,12 @@ CarriedSession = tuple[SessionRow, str]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One person's sign-in.
+    """One person's sign-in."""
 
-    Attributes:
-        token: value of the cookie.
-        admin_until_ms: end of administrator access; None: no access.
-    """
-
-    token: str
+    token: str  # value of the cookie
     partner: Partner
     expires_on_ms: int
-    admin_until_ms: int | None = None
+    admin_until_ms: int | None = None  # end of administrator access; None: no access
 
     @property
     def csrf(self) -> str:

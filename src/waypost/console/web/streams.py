@@ -96,19 +96,12 @@ _RETRY_MS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class PageElement:
-    """One element of a page.
+    """One element of a page."""
 
-    Attributes:
-        id: id of the element, which is replaced, or added if it does not exist.
-        html: the element with this id; empty: remove it.
-        into: id of the element to which a new one is added.
-        at: position there, `start` or `end`.
-    """
-
-    id: str
-    html: str
-    into: str = ""
-    at: str = "end"
+    id: str  # id of the element, which is replaced, or added if it does not exist
+    html: str  # the element with this id; empty: remove it
+    into: str = ""  # id of the element to which a new one is added
+    at: str = "end"  # position there, `start` or `end`
 
 
 def elements_response(elements: Sequence[PageElement], **more: object) -> Response:

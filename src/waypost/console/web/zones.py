@@ -33,15 +33,10 @@ _ZONE_NAME: Final = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2
 
 @dataclass(frozen=True, slots=True)
 class DisplayZone:
-    """A time zone that pages show times in.
+    """A time zone that pages show times in."""
 
-    Attributes:
-        name: in the time zone database, such as `Asia/Kolkata`.
-        info: its rules.
-    """
-
-    name: str
-    info: tzinfo
+    name: str  # in the time zone database, such as `Asia/Kolkata`
+    info: tzinfo  # its rules
 
     @property
     def label(self) -> str:
