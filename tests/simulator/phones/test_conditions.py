@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
-from waypost.simulator.messages.statuses import PHONE_CONDITIONS
+from waypost.simulator.messages.delivery import PHONE_CONDITIONS
 
 BODY: list[dict[str, Any]] = [{"type": "BODY", "text": "Good day"}]
 

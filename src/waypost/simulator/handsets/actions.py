@@ -31,7 +31,7 @@ from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import status_content, status_recipient
+from waypost.simulator.state.outbox import phone_status
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.phones.phones import WINDOWS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -85,14 +85,13 @@ def _read_chat(
     """Read everything that has arrived from a number, and return how many messages that was."""
     values = {"phone": phone.phone, "phone_number_id": number.phone_number_id, "now_ms": at_ms}
     unread = MESSAGES.select(transaction.connection, _UNREAD, excluded_columns=("content", "body"), **values)
-    contact = phone if state.settings.value.statuses_contacts else None
     for item in unread:
         transaction.run(MESSAGES.update({"read_ms": at_ms}, position=item.position))
         if item.read_ms is not None:
             due = {"waba_id": number.waba_id, "due_ms": item.read_ms, "subject": item.wamid, "kind": "read"}
             transaction.run(OUTBOX.update({"due_ms": at_ms}, **due))
         elif sends_webhook and phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES:
-            content = status_content(status_recipient(phone), item.callback_data, contact=contact)
+            content = phone_status(state.settings.value, phone, item.callback_data)
             transaction.send(Update(number.waba_id, at_ms, "read", number.phone_number_id, item.wamid, content))
     transaction.follow(state.outbox.wake_events(number.waba_id).set)
     return len(unread)

@@ -21,7 +21,7 @@ from waypost.simulator.handsets.inboxes import (
     wait_for_messages,
     wait_for_new_message,
 )
-from waypost.simulator.messages.statuses import PHONE_CONDITIONS
+from waypost.simulator.messages.delivery import PHONE_CONDITIONS
 from waypost.simulator.state.control_parameters import PathPhone
 from waypost.simulator.state.phones.phone import READ_ON_REQUEST, SimulatedPhone
 from waypost.simulator.state.phones.script_steps import read_steps

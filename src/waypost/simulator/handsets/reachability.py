@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import object_of
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import status_content, status_recipient
+from waypost.simulator.state.outbox import phone_status
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import (
@@ -164,8 +164,7 @@ def _deliver_waiting(
     if not skips_delivered:
         _send_status(transaction, waiting, "delivered", at_ms, waiting.status)
     if read_ms is not None and is_read and waiting.status:
-        contact = phone if state.settings.value.statuses_contacts else None
-        unpriced = status_content(status_recipient(phone), waiting.callback_data, contact=contact)
+        unpriced = phone_status(state.settings.value, phone, waiting.callback_data)
         is_first = skips_delivered and not waiting.is_delivered  # it has the price
         _send_status(transaction, waiting, "read", read_ms, waiting.status if is_first else unpriced)
 

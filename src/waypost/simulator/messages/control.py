@@ -11,7 +11,7 @@ from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.apis.field_types import USER_ID, Name, accepts
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.state.control_parameters import PathAccount
-from waypost.simulator.state.outbox import failed_status_phone, status_content, status_recipient
+from waypost.simulator.state.outbox import failed_status_phone, phone_status, status_content
 from waypost.simulator.state.phones.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, set_status
@@ -51,13 +51,20 @@ async def emit_status(state: SimulatorState, body: StatusBody) -> dict[str, str]
     number_id = message.phone_number_id
     waba_id = state.accounts.numbers[number_id].waba_id
     now_ms = state.clock.now_ms()
-    recipient, contact = _recipient(state, message.phone, body)
     errors: dict[str, Any] = {}
     if body.code is not None or body.status == "failed":
         code = 131000 if body.code is None else body.code
         details = body.details or FAILURE_TEXTS.get(code, body.title or "The message failed.")
         errors = {"errors": [webhook_error(code, details, body.title)]}
-    content = status_content(recipient, message.callback_data, errors, contact=contact)
+    phone = state.phones.fill_user_id(state.phones.by_digits.get(message.phone) or SimulatedPhone(message.phone, ""))
+    if body.recipient_user_id is not None:
+        phone = replace(phone, user_id=body.recipient_user_id, shows_number=body.names_recipient)
+    elif body.status == "failed":
+        phone = failed_status_phone(phone)
+    if body.names_recipient or body.recipient_user_id is not None:
+        content = phone_status(state.settings.value, phone, message.callback_data, errors)
+    else:
+        content = status_content({}, message.callback_data, errors)
     cancelled = "" if body.status == "failed" else body.status
 
     def write(transaction: Transaction) -> None:
@@ -77,15 +84,3 @@ async def emit_account_update(state: SimulatorState, body: WebhookUpdateBody, ac
     """Send an update about an account through its webhooks: signed, and retried."""
     await state.transact(lambda transaction: transaction.notify(account.waba_id, body.field, body.value))
     return {"queued": state.outbox.has_subscribers(account.waba_id, body.field)}
-
-
-def _recipient(state: SimulatorState, phone: str, body: StatusBody) -> tuple[dict[str, str], SimulatedPhone | None]:
-    """Return the recipient members of the status, and the phone in its contacts."""
-    known = state.phones.fill_user_id(state.phones.by_digits.get(phone) or SimulatedPhone(phone, ""))
-    if body.recipient_user_id is not None:
-        known = replace(known, user_id=body.recipient_user_id, shows_number=body.names_recipient)
-    elif not body.names_recipient:
-        return {}, None
-    elif body.status == "failed":
-        known = failed_status_phone(known)
-    return status_recipient(known), known if state.settings.value.statuses_contacts else None

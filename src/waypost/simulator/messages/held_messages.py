@@ -1,17 +1,19 @@
 """Messages held until their template's quality or their media is known, and then released or dropped."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import asdict, replace
 
 from waypost.simulator.apis.link_fetches import OperatorMediaLink, find_links
-from waypost.simulator.messages.statuses import DeliveryDecision
+from waypost.simulator.messages.delivery import DeliveryDecision
+from waypost.simulator.messages.message_checks import CheckedMessage
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
-from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage, find_by_wamids
 from waypost.simulator.storage.tables.phone_plans import (
     HELD_KIND,
@@ -22,10 +24,10 @@ from waypost.simulator.storage.tables.phone_plans import (
 )
 from waypost.simulator.storage.tables.updates import Update
 from waypost.simulator.templates.model import TEMPLATES
-from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
+from waypost.simulator.templates.template import lifetime_ms
 
-DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
-MEDIA_FAILED_CODE: Final = 131053  # Source: facts 5.2
+_DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
+_MEDIA_FAILED_CODE: Final = 131053  # Source: facts 5.2
 _MEDIA_OWNER: Final = "media"
 
 
@@ -43,7 +45,6 @@ class HeldMessage(msgspec.Struct, frozen=True):
     read_after_ms: int | None
     updates: list[Update]
     dropped: list[Update]
-    dropped_code: int = DROPPED_CODE
 
 
 _HELD: Final = StoredKind(HELD_KIND, HeldMessage, in_memory=False)
@@ -60,41 +61,45 @@ async def resume_held(state: SimulatorState) -> None:
 
 
 def hold(
-    state: SimulatorState,
-    template: SimulatedTemplate | None,
+    transaction: Transaction,
+    number: Number,
     message: SimulatedMessage,
-    waba_id: str,
+    checked: CheckedMessage,
     decision: DeliveryDecision,
-    updates: list[Update],
-    dropped: list[Update],
-) -> Statement:
-    """Hold a message that is being accepted; return the statement for its transaction.
+    links: Sequence[OperatorMediaLink],
+    plan: Callable[[DeliveryPlan], list[Update]],
+) -> None:
+    """Hold a message that is being accepted: until its template's pacing ends, or its links have been fetched.
 
     Args:
-        waba_id: the sender's account.
         decision: its delivery as if it were not held.
-        updates: its statuses in that case.
-        dropped: its statuses if it is dropped.
+        plan: returns its statuses by a plan of its delivery.
     """
-    planned, read_after_ms = decision.delivery_plan, decision.read_after_ms
+    state, planned, read_after_ms = transaction.state, decision.delivery_plan, decision.read_after_ms
     if planned.delivered_ms is not None and planned.read_ms is not None:
         read_after_ms = planned.read_ms - planned.delivered_ms
-    is_paced = template is not None and template.is_paced
+    template_id = checked.template.template_id if checked.template is not None and checked.template.is_paced else ""
+    owner = template_id or _MEDIA_OWNER
     held = HeldMessage(
-        waba_id=waba_id,
+        waba_id=number.waba_id,
         message=replace(message, content={}, body=""),
         delivery_plan=planned,
         is_awaited=decision.waits_until_ms is not None,
-        lifetime_ms=lifetime_ms(template),
+        lifetime_ms=lifetime_ms(checked.template),
         read_after_ms=read_after_ms,
-        updates=updates,
-        dropped=dropped,
-        dropped_code=DROPPED_CODE if is_paced else MEDIA_FAILED_CODE,
+        updates=plan(planned),
+        dropped=plan(DeliveryPlan(failed_ms=message.at_ms, failed_code=_dropped_code(owner))),
     )
-    if template is None or not is_paced:
-        return _HELD.save_statement(held, message.wamid, _MEDIA_OWNER)
-    state.held_template_ids.add(template.template_id)
-    return _HELD.save_statement(held, message.wamid, template.template_id)
+    transaction.run(_HELD.save_statement(held, message.wamid, owner))
+    if template_id:
+        transaction.follow(partial(state.held_template_ids.add, template_id))
+        transaction.follow(state.templates_changed.set)
+    else:
+        transaction.follow(partial(start_fetches, state, message.wamid, links))
+
+
+def _dropped_code(owner: str) -> int:
+    return _MEDIA_FAILED_CODE if owner == _MEDIA_OWNER else _DROPPED_CODE
 
 
 def find_reachable_links(state: SimulatorState, rendered: dict[str, Any]) -> tuple[list[OperatorMediaLink], list[str]]:
@@ -163,7 +168,7 @@ def _release_or_drop(transaction: Transaction, held: HeldMessage, owner: str, *,
     transaction.wake_phone(message.phone)
     transaction.follow(state.delivery_signals.actions_planned.set)
     if not is_released:
-        failure = DeliveryPlan(failed_ms=now_ms, failed_code=held.dropped_code)
+        failure = DeliveryPlan(failed_ms=now_ms, failed_code=_dropped_code(owner))
         transaction.run(
             MESSAGES.update(asdict(failure), position=message.position), PLANNED_ACTIONS.delete(wamid=message.wamid)
         )

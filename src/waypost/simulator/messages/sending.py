@@ -8,22 +8,17 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
+from waypost.simulator.messages.delivery import decide_delivery
 from waypost.simulator.messages.direct_send import attribute_to_template
 from waypost.simulator.messages.groups import write_group_message
-from waypost.simulator.messages.held_messages import (
-    DROPPED_CODE,
-    MEDIA_FAILED_CODE,
-    find_reachable_links,
-    hold,
-    start_fetches,
-)
+from waypost.simulator.messages.held_messages import find_reachable_links, hold
 from waypost.simulator.messages.limits import count_message, find_fail_code
 from waypost.simulator.messages.message_checks import GROUP_PREFIX, CheckedMessage, check_content, check_recipient
-from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, decide_delivery, plan_updates
+from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, plan_updates
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import Statement
-from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
+from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.storage.tables.phone_plans import (
     COUNT_PLANNED_STEP,
     PLANNED_ACTIONS,
@@ -117,69 +112,49 @@ async def _write_message(
     Nothing is awaited between the plan and the write: a later change of the phone finds the message in the file.
     """
     phone = state.phones.find_or_create(message.phone)
-    decision = decide_delivery(
-        state,
-        number,
-        phone,
-        checked.rendered,
-        category=checked.category,
-        lives_ms=checked.lifetime_ms,
-        wamid=message.wamid,
-        now_ms=message.at_ms,
-        is_in_window=is_in_window,
-        fail_code=fail_code,
-    )
+    decision = decide_delivery(state, number, phone, message, checked, is_in_window=is_in_window, fail_code=fail_code)
     plan = partial(
         plan_updates,
         state,
-        number.waba_id,
+        number,
         message,
         state.phones.seen_by(phone, number.phone_number_id, message.at_ms),
         checked.price_category,
         is_in_window=is_in_window,
         template_id=template_id,
     )
-    updates = plan(decision.delivery_plan)
     links, not_fetched = find_reachable_links(state, checked.rendered)
     if not_fetched:
         message = replace(message, content={**checked.rendered, "not_fetched": not_fetched})
     is_paced = checked.template is not None and checked.template.is_paced
     is_held = is_paced or (bool(links) and decision.delivery_plan.failed_code is None)
     script_plan = decision.script_plan.postpone() if is_held else decision.script_plan
-    if is_held:
-        code = DROPPED_CODE if is_paced else MEDIA_FAILED_CODE
-        dropped = plan(DeliveryPlan(failed_ms=message.at_ms, failed_code=code))
-        notes.append(hold(state, checked.template, message, number.waba_id, decision, updates, dropped))
-    else:
-        message = replace(message, **asdict(decision.delivery_plan))
-        if decision.waits_until_ms is not None:
-            # The later status has the same price as `sent`.
-            status = updates[0].content if updates and message.type not in SENT_ONLY_TYPES else None
-            waiting = build_waiting_message(
-                message, number.waba_id, decision.waits_until_ms, decision.read_after_ms, status
-            )
-            notes.append(WAITING_MESSAGES.insert(waiting))
+    updates = plan(decision.delivery_plan)
 
     def write(transaction: Transaction) -> None:
-        transaction.add(MESSAGES.insert(message))
+        stored = message if is_held else replace(message, **asdict(decision.delivery_plan))
+        transaction.add(MESSAGES.insert(stored))
         transaction.run(
             *notes,
             *map(PLANNED_ACTIONS.insert, script_plan.actions),
             *((COUNT_PLANNED_STEP, counted) for counted in script_plan.counted_steps),
         )
         if is_held:
+            hold(transaction, number, message, checked, decision, links, plan)
             return
+        if decision.waits_until_ms is not None:
+            # The later status has the same price as `sent`.
+            status = updates[0].content if updates and message.type not in SENT_ONLY_TYPES else None
+            waiting = build_waiting_message(
+                message, number.waba_id, decision.waits_until_ms, decision.read_after_ms, status
+            )
+            transaction.run(WAITING_MESSAGES.insert(waiting))
         transaction.send(*updates)
         transaction.wake_phone(message.phone)
         if script_plan.actions:
             transaction.follow(state.delivery_signals.actions_planned.set)
 
     await state.transact(write)
-    if checked.template is not None and is_paced:
-        state.held_template_ids.add(checked.template.template_id)  # again: it may have been released meanwhile
-        state.templates_changed.set()
-    elif is_held:
-        start_fetches(state, message.wamid, links)
 
 
 async def _find_in_chat(

@@ -1,17 +1,12 @@
 """The statuses of a message: which it will have, when, and the content of each."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import failed_status_phone, status_content, status_recipient
+from waypost.simulator.state.outbox import failed_status_phone, phone_status
 from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.phones.phones import is_phone_number
-from waypost.simulator.state.phones.script_steps import RenderedMessage
-from waypost.simulator.state.phones.scripts import ScriptPlan
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.storage.tables.updates import Update
@@ -46,36 +41,9 @@ FAILURE_TEXTS: Final = {  # Source: facts 5.2, the codes that come later in a st
 # fmt: on
 
 
-class FailureFacts(NamedTuple):
-    """The facts that decide whether a message fails on its phone."""
-
-    category: str  # of the template, in capitals; empty for a session message
-    is_reachable: bool  # a number that a country may have, and no business
-    is_in_window: bool  # it wrote in the last 24 hours
-    wants_marketing: bool  # its owner accepts the business's marketing
-
-
-# fmt: off
-_FAILURES: Final[tuple[tuple[str, int, Callable[[FailureFacts], bool]], ...]] = (
-    # Source: facts 5.2, the codes of mode A. The first row that applies decides; one without condition always does.
-    # condition            code    which messages
-    ("",                   131026, lambda facts: not facts.is_reachable),
-    ("not_on_whatsapp",    131026, lambda _: True),
-    ("old_client",         131026, lambda _: True),
-    ("terms_not_accepted", 131026, lambda _: True),
-    ("",                   131047, lambda facts: not facts.category and not facts.is_in_window),
-    ("",                   131050, lambda facts: facts.category == "MARKETING" and not facts.wants_marketing),
-    ("in_experiment",      130472, lambda facts: facts.category == "MARKETING" and not facts.is_in_window),
-    ("marketing_limit",    131049, lambda facts: facts.category == "MARKETING"),
-)
-# fmt: on
-PHONE_CONDITIONS: Final = tuple(condition for condition, _, _ in _FAILURES if condition)
-"""Every condition that a phone may have."""
-
-
 def plan_updates(
     state: SimulatorState,
-    waba_id: str,
+    number: Number,
     message: SimulatedMessage,
     phone: SimulatedPhone,
     category: str,
@@ -94,19 +62,16 @@ def plan_updates(
     the only status without a user id. A reaction has no status after `sent`.
     """
     settings = state.settings.value
-    if not state.outbox.has_subscribers(waba_id):
+    if not state.outbox.has_subscribers(number.waba_id):
         return []
 
     def status(kind: str, due_ms: int, content: dict[str, Any]) -> Update:
-        return Update(waba_id, due_ms, kind, message.phone_number_id, message.wamid, content)
-
-    def content(phone: SimulatedPhone, members: dict[str, Any]) -> dict[str, Any]:
-        contact = phone if settings.statuses_contacts else None
-        return status_content(status_recipient(phone), message.callback_data, members, contact=contact)
+        return Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, content)
 
     if delivery_plan.failed_ms is not None:
         errors = failure_errors(delivery_plan.failed_code or 0)
-        return [status("failed", delivery_plan.failed_ms, content(failed_status_phone(phone), errors))]
+        failed = phone_status(settings, failed_status_phone(phone), message.callback_data, errors)
+        return [status("failed", delivery_plan.failed_ms, failed)]
     template = {"template_id": template_id} if template_id else {}
     pricing = template | pricing_member(
         category, is_free=category == "service" or (category == "utility" and is_in_window)
@@ -118,7 +83,7 @@ def plan_updates(
             "expiration_timestamp": str((day + 1) * _DAY_S),
             "origin": {"type": category},
         }
-    priced = content(phone, pricing)
+    priced = phone_status(settings, phone, message.callback_data, pricing)
     updates = [status("sent", message.at_ms, priced)]
     if message.type in SENT_ONLY_TYPES:
         return updates
@@ -127,8 +92,8 @@ def plan_updates(
     if delivery_plan.delivered_ms is not None and not skips_delivered:
         updates.append(status("delivered", delivery_plan.delivered_ms, priced))
     if delivery_plan.read_ms is not None and is_read:
-        unpriced = priced if skips_delivered else content(phone, template)
-        updates.append(status("read", delivery_plan.read_ms, unpriced))
+        unpriced = phone_status(settings, phone, message.callback_data, template)
+        updates.append(status("read", delivery_plan.read_ms, priced if skips_delivered else unpriced))
     return updates
 
 
@@ -141,74 +106,3 @@ def pricing_member(category: str, *, is_free: bool) -> dict[str, Any]:
 def failure_errors(code: int) -> dict[str, Any]:
     """Return the `errors` of a failed status. Source: facts 7.3."""
     return {"errors": [webhook_error(code, FAILURE_TEXTS.get(code, "The message failed."))]}
-
-
-@dataclass(frozen=True)
-class DeliveryDecision:
-    """The decision about the delivery of one message."""
-
-    delivery_plan: DeliveryPlan  # the planned times; without any time the message stays `sent`
-    script_plan: ScriptPlan
-    waits_until_ms: int | None = None  # None: it does not wait for its phone
-    read_after_ms: int | None = None  # for a waiting message: delay from delivery to reading
-
-
-def decide_delivery(
-    state: SimulatorState,
-    number: Number,
-    phone: SimulatedPhone,
-    rendered: RenderedMessage,
-    *,
-    category: str,
-    lives_ms: int,
-    wamid: str,
-    now_ms: int,
-    is_in_window: bool,
-    fail_code: int | None,
-) -> DeliveryDecision:
-    """Decide about the delivery of a message that is being accepted.
-
-    A phone whose owner has blocked the number gets nothing, and the business gets no further status: the
-    message stays `sent`. The same applies to a message whose lifetime ends before it arrives.
-
-    Args:
-        phone: in its current state.
-        rendered: the message as the phone will show it.
-        category: of its template, in capitals; empty for a session message.
-        lives_ms: how long it may wait for its phone.
-        fail_code: the code with which the message fails whatever the phone; None: no such failure.
-
-    Source: facts 5.2, 7.3.
-    """
-    deliver_after_ms, read_after_ms = state.phones.delivery_delays_ms(phone)
-    arrives_ms, code = now_ms + deliver_after_ms, fail_code
-    if code is None:
-        facts = FailureFacts(
-            category=category,
-            is_reachable=is_phone_number(phone.phone) and phone.phone not in state.accounts.numbers_by_digits,
-            is_in_window=is_in_window,
-            wants_marketing=number.phone_number_id not in phone.stopped_marketing_of,
-        )
-        rules = (code for condition, code, fails in _FAILURES if condition in ("", phone.condition) and fails(facts))
-        code = next(rules, None)
-    is_dropped = deliver_after_ms > lives_ms or number.phone_number_id in phone.has_blocked
-    plan = state.scripts.plan_message(
-        phone.phone,
-        number.phone_number_id,
-        wamid,
-        rendered,
-        arrives_ms=None if phone.is_offline else arrives_ms,
-        is_delivered=code is None and not is_dropped,
-    )
-    if code is not None:
-        return DeliveryDecision(DeliveryPlan(failed_ms=arrives_ms, failed_code=code), plan)
-    if is_dropped:
-        return DeliveryDecision(DeliveryPlan(), plan)
-    if phone.has_chat_open:
-        read_after_ms = 0
-    elif plan.decides_reading:
-        read_after_ms = plan.read_after_ms
-    if phone.is_offline:
-        return DeliveryDecision(DeliveryPlan(), plan, now_ms + lives_ms, read_after_ms)
-    read_ms = None if read_after_ms is None else arrives_ms + read_after_ms
-    return DeliveryDecision(DeliveryPlan(delivered_ms=arrives_ms, read_ms=read_ms), plan)

@@ -9,7 +9,7 @@ from waypost.base.json_values import object_of, objects_in
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import coded_error
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.outbox import status_content, status_recipient
+from waypost.simulator.state.outbox import phone_status
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
@@ -152,12 +152,8 @@ def save_order(
     transaction.run(MESSAGES.update({"content": {**order.content, **members}}, wamid=order.wamid))
     phone, button = state.phones.fill_user_id(state.phones.find_or_default(order.phone)), order.buttons[0]
     details = {name: button[name] for name in ("reference_id", "amount", "currency")} | {"transaction": attempt}
-    content = status_content(
-        status_recipient(phone),
-        order.callback_data,
-        {"type": "payment", "payment": details},
-        contact=phone if state.settings.value.statuses_contacts else None,
-    )
+    paid = {"type": "payment", "payment": details}
+    content = phone_status(state.settings.value, phone, order.callback_data, paid)
     at_ms = state.clock.now_ms()
     transaction.send(Update(number.waba_id, at_ms, status, number.phone_number_id, order.wamid, content))
     transaction.wake_phone(order.phone)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from waypost.base.written_numbers import ascii_json, encode_json
 from waypost.simulator.state.accounts import Accounts, Number
 from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.settings import SimulatorSettings
 from waypost.simulator.storage.store import Statement, Store
 from waypost.simulator.storage.tables.updates import (
     MESSAGE_UPDATE,
@@ -144,6 +145,20 @@ def _build_statuses(updates: Iterable[Update]) -> dict[str, Any]:
     return {**({"contacts": list(contacts.values())} if contacts else {}), "statuses": statuses}
 
 
+def phone_status(
+    settings: SimulatorSettings,
+    phone: SimulatedPhone,
+    callback_data: str | None,
+    members: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Return the content of an update with the status of a message to a phone. Source: facts 7.3, 7.5."""
+    recipient = {"recipient_id": phone.whatsapp_id}
+    if phone.user_id:
+        recipient = phone.identity_members("recipient_id", "recipient_user_id")
+    contact = phone if settings.statuses_contacts else None
+    return status_content(recipient, callback_data, members, contact=contact)
+
+
 def status_content(
     recipient: Mapping[str, Any],
     callback_data: str | None,
@@ -162,13 +177,6 @@ def status_content(
     echoed = {} if callback_data is None else {"biz_opaque_callback_data": callback_data}
     status = {**recipient, **echoed, **members}
     return {"status": status} if contact is None else {"status": status, "contact": contact.contact()}
-
-
-def status_recipient(phone: SimulatedPhone) -> dict[str, str]:
-    """Return the members of a status that name its recipient. Source: facts 7.3, 7.5."""
-    if phone.user_id:
-        return phone.identity_members("recipient_id", "recipient_user_id")
-    return {"recipient_id": phone.whatsapp_id}
 
 
 def failed_status_phone(phone: SimulatedPhone) -> SimulatedPhone:
