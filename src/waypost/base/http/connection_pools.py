@@ -65,11 +65,11 @@ class ConnectionPools:
         if self._closed:
             raise NotConnected("the client is closed")
         pool = self._pools.get(key)
-        if pool is None or not pool.try_acquire():
+        if pool is None or not pool.free_slots:
             return None
         connection = pool.take_idle(now_s - self._idle_s)
-        if connection is None:
-            pool.release()
+        if connection is not None:
+            pool.free_slots -= 1
         return connection
 
     async def connect(self, key: PoolKey, timeout_s: float) -> "PooledConnection":
@@ -150,51 +150,47 @@ class _ConnectionPool:
     """The connections to one address, each with a slot while it is connected or used.
 
     Attributes:
+        free_slots: how many connections may still be made or used; while any waits for a slot, none is free.
         idle: the last used one is at the end.
+        waiting: for a slot, the first first.
     """
 
-    __slots__ = ("_free_slots", "_max_slots", "_waiting", "idle")
+    __slots__ = ("_max_slots", "free_slots", "idle", "waiting")
 
     def __init__(self, max_connections: int) -> None:
         self.idle: list[PooledConnection] = []
-        self._max_slots = self._free_slots = max_connections
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._max_slots = self.free_slots = max_connections
+        self.waiting: deque[asyncio.Future[None]] = deque()
 
     @property
     def is_unused(self) -> bool:
         """True if no request uses it or waits for it, and it has no connection."""
-        return self._free_slots == self._max_slots and not self._waiting and not self.idle
-
-    def try_acquire(self) -> bool:
-        """Take a slot if one is free: then nobody waits for it."""
-        if not self._free_slots:
-            return False
-        self._free_slots -= 1
-        return True
+        return self.free_slots == self._max_slots and not self.waiting and not self.idle
 
     async def acquire(self) -> None:
         """Take a slot once one is free; those that wait get theirs in turn."""
-        if self.try_acquire():
+        if self.free_slots:
+            self.free_slots -= 1
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        self.waiting.append(turn)
         try:
             await turn
         except asyncio.CancelledError:
             if turn.cancelled():
-                self._waiting.remove(turn)
+                self.waiting.remove(turn)
             else:  # it has just got a slot
                 self.release()
             raise
 
     def release(self) -> None:
         """Return a slot, or pass it on to the first that waits."""
-        for turn in self._waiting:
+        for turn in self.waiting:
             if not turn.done():
                 turn.set_result(None)
-                self._waiting.remove(turn)
+                self.waiting.remove(turn)
                 return
-        self._free_slots += 1
+        self.free_slots += 1
 
     def take_idle(self, since_s: float) -> "PooledConnection | None":
         """Return the connection used last, unless it has been idle for longer."""

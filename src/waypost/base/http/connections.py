@@ -6,7 +6,9 @@ Source: decision 0048.
 """
 
 import asyncio
+import math
 import sys
+from collections import deque
 from typing import Any, Final, NamedTuple, Protocol
 
 import httptools
@@ -59,42 +61,42 @@ class HttpResponse(NamedTuple):
 
 
 class Deadlines:
-    """The requests that wait for a response, and one timer for all: each would cost more than the rest of its entry."""
+    """The requests that wait for a response, and one timer for all: each would cost more than the rest of its entry.
 
-    __slots__ = ("_timer", "_until_s")
+    Attributes:
+        until_s: the time of the loop at which `time_out` of a connection is called.
+        next_s: when the timer runs out; infinity without one.
+    """
+
+    __slots__ = ("_timer", "next_s", "until_s")
 
     def __init__(self) -> None:
-        self._until_s: dict[PooledConnection, float] = {}
+        self.until_s: dict[PooledConnection, float] = {}
+        self.next_s = math.inf
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, connection: "PooledConnection", until_s: float, loop: asyncio.AbstractEventLoop) -> None:
-        """Call `time_out` of a connection at this time of the loop."""
-        self._until_s[connection] = until_s
-        if self._timer is None or until_s < self._timer.when():
-            self._set_timer(until_s, loop)
-
-    def remove(self, connection: "PooledConnection") -> None:
-        """Remove a connection that has its response, or none any more."""
-        self._until_s.pop(connection, None)
-
-    def _set_timer(self, at_s: float, loop: asyncio.AbstractEventLoop) -> None:
+    def set_timer(self, at_s: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Let the timer run out at this time of the loop: the earliest of all."""
         if self._timer is not None:
             self._timer.cancel()
+        self.next_s = at_s
         self._timer = loop.call_at(at_s, self._expire, loop)
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = None
+        self._timer, self.next_s = None, math.inf
         now_s = loop.time()
-        for connection in [connection for connection, until_s in self._until_s.items() if until_s <= now_s]:
+        for connection in [connection for connection, until_s in self.until_s.items() if until_s <= now_s]:
             connection.time_out()
-        if self._until_s:
-            self._set_timer(min(self._until_s.values()), loop)
+        if self.until_s:
+            self.set_timer(min(self.until_s.values()), loop)
 
 
 class PoolOfConnection(Protocol):
     """The pool of a connection, as the connection uses it."""
 
+    free_slots: int
     idle: "list[PooledConnection]"
+    waiting: "deque[asyncio.Future[None]]"
 
     def release(self) -> None:
         """Return a slot."""
@@ -124,21 +126,19 @@ class PooledConnection(asyncio.Protocol):
         self._is_used = False
         self._unparsed = memoryview(b"")
         self._can_send: asyncio.Future[None] | None = None
-        self._reset_response()
+        self._is_final = self._has_length = False
         self.idle_since_s = 0.0
         self.transport: Any = None
 
-    async def exchange(self, request: bytes, until_s: float, max_body_bytes: int) -> HttpResponse:
-        """Send a request and return its response, of whose body only so much is read, although it may be longer."""
+    def exchange(self, request: bytes, until_s: float, max_body_bytes: int) -> "asyncio.Future[HttpResponse]":
+        """Send a request; the future gets its response, of whose body only so much is read, although it may be longer.
+
+        A caller that is cancelled closes the connection: the rest of the response has no reader.
+        """
         response = self._response = self._loop.create_future()
-        self._begin(max_body_bytes)
-        self._deadlines.add(self, until_s, self._loop)
+        self._begin(until_s, max_body_bytes)
         self.transport.write(request)
-        try:
-            return await response
-        finally:
-            if response.cancelled():  # the caller was cancelled: the rest of the response has no reader
-                self.close()
+        return response
 
     def open_stream(self, until_s: float | None, max_body_bytes: int | None, *, has_body: bool) -> ResponseStream:
         """Begin a request whose response is read as it arrives; its opener sends the request, and closes the stream.
@@ -151,9 +151,7 @@ class PooledConnection(asyncio.Protocol):
         stream = self._stream = ResponseStream(
             has_body=has_body, continue_reading=self.continue_reading, close_connection=self.close
         )
-        self._begin(max_body_bytes)
-        if until_s is not None:
-            self._deadlines.add(self, until_s, self._loop)
+        self._begin(math.inf if until_s is None else until_s, sys.maxsize if max_body_bytes is None else max_body_bytes)
         return stream
 
     async def drain(self) -> None:
@@ -199,18 +197,29 @@ class PooledConnection(asyncio.Protocol):
         elif self._stream is None or not self._stream.is_full:
             self.transport.resume_reading()
 
-    def _begin(self, max_body_bytes: int | None) -> None:
+    def _begin(self, until_s: float, max_body_bytes: int) -> None:
         self._is_used = True
-        self._max_body_bytes = sys.maxsize if max_body_bytes is None else max_body_bytes
-        self._wire_bytes = self._body_bytes = self._header_count = self._informational = 0
+        self._max_body_bytes = max_body_bytes
+        self._wire_bytes = self._body_bytes = self._header_count = self._informational = self._status = 0
+        self._headers: list[tuple[str, str]] = []
+        self._body: bytes | bytearray = b""
+        self._has_length = False
+        if until_s < math.inf:
+            deadlines = self._deadlines
+            deadlines.until_s[self] = until_s
+            if until_s < deadlines.next_s:
+                deadlines.set_timer(until_s, self._loop)
 
     def _end_use(self) -> None:
-        self._is_used = False
+        self._is_used = self._is_final = False
         self._response = self._stream = None
-        self._deadlines.remove(self)
+        self._deadlines.until_s.pop(self, None)
         if self.has_slot:
             self.has_slot = False
-            self._pool.release()
+            if self._pool.waiting:
+                self._pool.release()
+            else:
+                self._pool.free_slots += 1
 
     def _parse(self, data: bytes | memoryview) -> None:
         self._wire_bytes += len(data)
@@ -323,14 +332,14 @@ class PooledConnection(asyncio.Protocol):
         self._informational += 1
         if self._informational > MAX_INFORMATIONAL_RESPONSES:
             raise ResponseTooLarge(f"more than {MAX_INFORMATIONAL_RESPONSES} informational responses came")
-        self._reset_response()
+        self._headers.clear()
+        self._has_length = False
 
     def _finish(self, *, keep: bool) -> None:
         future, stream = self._response, self._stream
         body = bytes(self._body[: self._max_body_bytes])
         response = HttpResponse(self._status, tuple(self._headers), body)
         self._end_use()
-        self._reset_response()
         if future is not None and not future.done():
             future.set_result(response)
         if stream is not None:
@@ -341,10 +350,3 @@ class PooledConnection(asyncio.Protocol):
             self._pool.idle.append(self)
         else:
             self.close()
-
-    def _reset_response(self) -> None:
-        self._headers: list[tuple[str, str]] = []
-        self._body: bytes | bytearray = b""
-        self._status = 0
-        self._is_final = False
-        self._has_length = False

@@ -61,7 +61,12 @@ class PostClient:
         if may_send is not None and not may_send():
             connection.close()
             raise NotConnected("it may not be sent any more")
-        return await connection.exchange(request, now_s + timeout_s, self._max_body_bytes)
+        response = connection.exchange(request, now_s + timeout_s, self._max_body_bytes)
+        try:
+            return await response
+        finally:
+            if response.cancelled():  # the rest of the response has no reader
+                connection.close()
 
     async def close(self) -> None:
         """Close every connection; responses to requests in flight are lost."""

@@ -52,8 +52,9 @@ def header_lines(headers: Mapping[str, str], framing: str) -> bytes:
         ValueError: a header has a line break or a zero.
     """
     if _are_names_plain(tuple(headers)):
-        text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-        lines = len(headers)
+        text, lines = "", len(headers)
+        for name, value in headers.items():
+            text += f"{name}: {value}\r\n"
     else:
         by_name = {name.lower(): f"{name}: {value}\r\n" for name, value in headers.items()}
         kept = [line for name, line in by_name.items() if name not in CLIENT_HEADERS]
