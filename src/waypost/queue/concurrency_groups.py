@@ -278,43 +278,48 @@ class ConcurrencyGroup:
         queue = self._keys.get(job.key)
         return bool(queue) and queue[0] is job
 
-    def complete(self, job: Job, *, is_retry: bool) -> None:
-        """End the work on a key's head: remove it, or offer it again for its new due time."""
+    def complete(self, job: Job, *, is_retry: bool) -> bool:
+        """End the work on a key's head: remove it, or offer it again for its new due time.
+
+        Returns:
+            False where this very job is not the head of its key: it was lost meanwhile, and nothing is done.
+        """
+        key = job.key
+        queue = self._keys.get(key)
+        if not queue or queue[0] is not job:
+            return False
         self.in_flight -= 1
         if is_retry:
-            self.offer(job)
-        else:
-            self._detach_from_ordering_key(job)
-            if self.is_reading:
-                self._ended.add(job.position)
-
-    def detach(self, job: Job) -> None:
-        """Separate a head from its key: its followers continue, and it waits by itself."""
-        self.in_flight -= 1
-        self._detach_from_ordering_key(job)
-        job.detach()
-        self._add(job)
-
-    def _detach_from_ordering_key(self, job: Job) -> None:
-        key = job.key
-        queue = self._keys[key]
+            heapq.heappush(self.ready, (job.due_ms, job.position, key))
+            return True
         queue.popleft()
         self._positions.discard(job.position)
         if queue:
-            self.offer(queue[0])
+            following = queue[0]
+            heapq.heappush(self.ready, (following.due_ms, following.position, key))
         else:
             del self._keys[key]
+        if self.is_reading:
+            self._ended.add(job.position)
+        return True
+
+    def detach(self, job: Job) -> None:
+        """Separate a head from its key: its followers continue, and it waits by itself."""
+        self.complete(job, is_retry=False)
+        self._ended.discard(job.position)
+        job.detach()
+        self._add(job)
 
     def _add(self, job: Job) -> None:
         """Add a job from the store, unless it is in memory or has just ended."""
-        if job.position in self._positions or job.position in self._ended:
+        position, key = job.position, job.key
+        if position in self._positions or position in self._ended:
             return
-        self._positions.add(job.position)
-        key = job.key
+        self._positions.add(position)
         queue = self._keys.get(key)
         if queue is None:
-            self._keys[key] = deque([job])
-            self.offer(job)
+            self._keys[key] = deque((job,))
+            heapq.heappush(self.ready, (job.due_ms, position, key))
         else:
             queue.append(job)
 
@@ -389,12 +394,18 @@ class QueueScheduler:
         group = self.groups.get(job.concurrency_group)
         return group if group is not None and group.is_head(job) else None
 
-    def complete_dropped(self, job: Job) -> None:
-        """End the work on a job of a dropped group."""
+    def complete(self, job: Job, *, is_retry: bool) -> ConcurrencyGroup | None:
+        """End the work on a job; return its group, or None when the group was dropped."""
+        group = self.groups.get(job.concurrency_group)
+        if group is not None and group.complete(job, is_retry=is_retry):
+            return group
+        self._complete_dropped(job)
+        return None
+
+    def _complete_dropped(self, job: Job) -> None:
         dropped = self.dropped_groups.get(job.concurrency_group, ())
         for group in dropped:
-            if group.is_head(job):
-                group.complete(job, is_retry=True)
+            group.complete(job, is_retry=True)
         remaining = [group for group in dropped if group.in_flight]
         if remaining:
             self.dropped_groups[job.concurrency_group] = remaining

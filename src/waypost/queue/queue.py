@@ -119,10 +119,10 @@ class JobQueue:
         claimed = self._schedulers[queue_name].claim_due(
             at_most=at_most, share=self.plans[queue_name].share, now_ms=now_ms, may_start=may_start
         )
-        counts = self.counts[queue_name]
-        counts.claimed += len(claimed)
-        for job in claimed:
-            counts.lag_s.add((now_ms - job.due_ms) / 1000)
+        if claimed:
+            counts = self.counts[queue_name]
+            counts.claimed += len(claimed)
+            counts.lag_s.add_all([(now_ms - job.due_ms) / 1000 for job in claimed])
         return claimed
 
     def count_jobs_in_memory(self, queue_name: QueueName) -> int:
@@ -360,17 +360,13 @@ class JobQueue:
         self._end_job(job, is_retry=True)
 
     def _end_job(self, job: Job, *, is_retry: bool) -> None:
-        group = self._schedulers[job.queue].group_of(job)
-        if group is None:  # its lease was lost meanwhile
-            self._schedulers[job.queue].complete_dropped(job)
-        else:
-            group.complete(job, is_retry=is_retry)
-        self._notify_end(job, group)
+        self._notify_end(job, self._schedulers[job.queue].complete(job, is_retry=is_retry))
 
     def _notify_end(self, job: Job, group: ConcurrencyGroup | None) -> None:
+        """Let the stage look for more, where an end may have made room; the group is None if its lease was lost."""
         if group is None or not group.in_flight:
             self.shards.renew_if_leaving(job.queue, job.concurrency_group)
-        if group is None or group.ready or group.needs_read:
+        if group is None or group.ready or (group.more and group.needs_read):
             self._wake_events[job.queue].set()
 
     def _fence(self, job: Job) -> ShardFence:

@@ -180,13 +180,14 @@ class StageWorker:
             self._release_slot()
 
     def _release_slot(self) -> None:
+        if self.active_jobs == self._max_in_flight:  # else nobody waits for a slot
+            self._slot_freed.set()
         self.active_jobs -= 1
         if self._step_began_s is not None:
             self._step_began_s = time.monotonic()
-        self._slot_freed.set()
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -6,7 +6,7 @@ one writing thread, and a reader may see a number that is one behind.
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -42,6 +42,12 @@ class Histogram:
         """Count one value; a value equal to a bound belongs below it."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
+
+    def add_all(self, values: Iterable[float]) -> None:
+        """Count many values."""
+        for value in values:
+            self.counts[bisect_left(self.bounds, value)] += 1
+            self.total += value
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of another histogram with the same bounds."""
