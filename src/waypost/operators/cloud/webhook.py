@@ -5,12 +5,11 @@ import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from waypost.base.json_values import list_of, list_or_none, object_of, object_or_none
+from waypost.base.json_values import list_of, list_or_none, object_of
 from waypost.base.written_numbers import encode_json
 from waypost.domain.app import OperatorAccount
 from waypost.domain.event import (
@@ -194,14 +193,15 @@ def _split_body(account: OperatorAccount, body: bytes, decoded: Any, *, is_damag
         return [unreadable_item(unreadable_group(account.id), "body", body, "it is not an object with a list entry")]
     items: list[WebhookItem] = []
     for entry_index, entry in enumerate(entries):
-        path, changes = f"{entry_index}", list_or_none(object_of(entry).get("changes") or [])
-        if object_or_none(entry) is None or changes is None:
+        path, members = f"{entry_index}", object_of(entry)
+        changes = list_or_none(members.get("changes") or [])
+        if not isinstance(entry, dict) or changes is None:
             alone = encode_json({"entry": [entry]})
-            group = parse_name(object_of(entry).get("id")) or unreadable_group(account.id)
+            group = parse_name(members.get("id")) or unreadable_group(account.id)
             items.append(unreadable_item(group, path, alone, "it is not an object with a list changes"))
             continue
         for change_index, change in enumerate(changes):
-            place = _ChangePlace(account, f"{path}.{change_index}", object_of(entry), is_damaged)
+            place = _ChangePlace(account, f"{path}.{change_index}", members, is_damaged)
             items.extend(_split_change(place, change))
         if not changes:
             items.append(_unsplit_item(account, path, {"unknown": entry}))
@@ -242,15 +242,14 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
     for name in ("statuses", "messages"):
         if value.get(name) and not isinstance(value[name], list):
             add_unreadable(name, value[name], "it is not a list")
+    group = number or place.account.id
     for index, status in enumerate(list_of(value.get("statuses"))):
         texts = check_status(status)
         if isinstance(texts, str):
             add_unreadable("statuses", [status], texts, f".{index}")
         else:
             path = f"{place.path}.statuses.{index}"
-            items.append(
-                _status_item(number or place.account.id, path, status, texts, by_name, is_damaged=place.is_damaged)
-            )
+            items.append(_status_item(group, path, status, texts, by_name, is_damaged=place.is_damaged))
     for index, message in enumerate(list_of(value.get("messages"))):
         contact = sender_contact(object_of(message), contacts)
         defect = message_defect(message, contact, number)
@@ -258,7 +257,7 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
             items.append(_message_item(number, f"{place.path}.messages.{index}", message, contact))
         else:
             add_unreadable("messages", [message], defect, f".{index}")
-    if items and not {name for name, member in value.items() if member} - _MESSAGES_MEMBERS:
+    if items and (value.keys() <= _MESSAGES_MEMBERS or not any(map(value.get, value.keys() - _MESSAGES_MEMBERS))):
         return items
     # Errors of the account, clicks and other content in addition to messages are items of their own.
     rest = {**change, "value": _select_other_members(value)} if items else change
@@ -279,20 +278,22 @@ def _status_item(
     *,
     is_damaged: bool,
 ) -> WebhookItem:
-    phone, user = parse_name(texts.recipient_id), parse_name(texts.recipient_user_id)
+    phone, user = texts.recipient_id, texts.recipient_user_id
     content: dict[str, Any] = {"phone_number_id": number, "status": status_object}
-    found = [contacts[name] for name in (phone, user) if name in contacts]
-    contact = min(found, key=itemgetter(0))[1] if found else {}
-    if found:
-        content["contact"] = contact
+    found, other = contacts.get(phone), contacts.get(user)
+    if found is None or (other is not None and other[0] < found[0]):
+        found = other
+    contact: dict[str, Any] = {}
+    if found is not None:
+        contact = content["contact"] = found[1]
     return WebhookItem(
         dedupe_key=parse_name(status_key(status_object, texts))
         or f"status by its content {path} {_digest(encode_json(status_object))}",
         concurrency_group=number,
-        ordering_key=f"{number} {phone or user or parse_name(texts.id)}",
+        ordering_key=f"{number} {phone or user or texts.id}",
         path=path,
         payload=encode_json(content),
-        read_event=None if is_damaged else partial(status_event, status_object, contact, parse_name(number), texts),
+        read_event=None if is_damaged else partial(status_event, status_object, contact, number, texts),
     )
 
 

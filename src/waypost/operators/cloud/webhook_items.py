@@ -1,7 +1,7 @@
 """Items of webhooks: messages of recipients, statuses of messages, and the fields that both have."""
 
 import hashlib
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -10,8 +10,9 @@ from waypost.base.written_numbers import json_encoder
 from waypost.domain.direct_calls import MissingWebhookField
 from waypost.domain.event import Event, InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
-from waypost.operators.cloud.messages import parse_message_id
+from waypost.operators.cloud.messages import CALLBACK_DATA, parse_message_id
 from waypost.operators.cloud.tolerant_json import (
+    MAX_NAME_CHARS,
     NOT_AN_OBJECT,
     parse_name,
     parse_number,
@@ -87,7 +88,7 @@ _NAMES: Final = (*_SENDER_NAMES, "id", "type")
 def sender_contact(message: dict[str, Any], contacts: list[Any]) -> dict[str, Any]:
     """Return the contact of a message's sender among those of a webhook body; empty if there is none."""
     by_name = contacts_by_name(contacts)
-    names = (parse_text(message.get("from")), parse_text(message.get("from_user_id")))
+    names = (parse_name(message.get("from")), parse_name(message.get("from_user_id")))
     matches = [by_name[name] for name in names if name in by_name]
     if matches:
         return min(matches, key=lambda match: match[0])[1]
@@ -98,10 +99,31 @@ def contacts_by_name(contacts: list[Any]) -> dict[str, tuple[int, dict[str, Any]
     """Return contacts by each of their names, number and business-scoped id, with their index; the first one counts."""
     by_name: dict[str, tuple[int, dict[str, Any]]] = {}
     for index, contact in enumerate(map(object_of, contacts)):
-        for name in (parse_text(contact.get("wa_id")), parse_text(contact.get("user_id"))):
+        names = read_contact_names(contact)
+        for name in (names.wa_id, names.user_id):
             if name:
                 by_name.setdefault(name, (index, contact))
     return by_name
+
+
+_Name = Annotated[str, msgspec.Meta(max_length=MAX_NAME_CHARS)]
+"""An identifying text as `parse_name` returns it, where it needs no change."""
+
+
+class ContactNames(msgspec.Struct):
+    """The names in a contact; one that is missing or null is empty."""
+
+    wa_id: _Name = ""
+    user_id: _Name = ""
+    parent_user_id: _Name = ""
+
+
+def read_contact_names(contact: dict[str, Any]) -> ContactNames:
+    """Return the names in a contact; another value than a text is converted to one."""
+    try:
+        return msgspec.convert(contact, ContactNames)
+    except msgspec.ValidationError:
+        return ContactNames(*[parse_name(contact.get(name)) for name in ContactNames.__struct_fields__])
 
 
 # fmt: off
@@ -122,23 +144,23 @@ PAYMENT_STATUS_TYPE: Final = "payment"
 class StatusTexts(msgspec.Struct):
     """The members of a status that are texts; one that is missing or null is empty."""
 
-    id: str = ""
     status: str = ""
     type: str = ""
     timestamp: str = ""
-    recipient_id: str = ""
-    recipient_user_id: str = ""
-    recipient_parent_user_id: str = ""
-    recipient_participant_id: str = ""
-    recipient_participant_user_id: str = ""
     recipient_type: str = ""
+    id: _Name = ""
+    recipient_id: _Name = ""
+    recipient_user_id: _Name = ""
+    recipient_parent_user_id: _Name = ""
+    recipient_participant_id: _Name = ""
+    recipient_participant_user_id: _Name = ""
 
 
 def check_status(status: Any) -> StatusTexts | str:
     """Return the texts of a status, or why it can belong to no message."""
-    if not isinstance(status, dict):
+    members = object_or_none(status)
+    if members is None:
         return NOT_AN_OBJECT
-    members = object_of(status)  # pyright: ignore[reportUnknownArgumentType]
     try:
         texts = msgspec.convert(members, StatusTexts)  # all members at once, as they usually are
     except msgspec.ValidationError:
@@ -148,7 +170,7 @@ def check_status(status: Any) -> StatusTexts | str:
         texts = read_status_texts(members)
     if not texts.status:
         return "status is missing"
-    if not texts.id and not parse_message_id(members.get("biz_opaque_callback_data")):
+    if not texts.id and not parse_message_id(members.get(CALLBACK_DATA)):
         return "id is missing"
     return texts
 
@@ -161,7 +183,12 @@ def read_status_texts(status_object: dict[str, Any]) -> StatusTexts:
     try:
         return msgspec.convert(status_object, StatusTexts)
     except msgspec.ValidationError:
-        return StatusTexts(*(parse_text(status_object.get(name)) for name in StatusTexts.__struct_fields__))
+        texts = [parse_text(status_object.get(name)) for name in _TEXT_MEMBERS]
+        return StatusTexts(*texts, *[parse_name(status_object.get(name)) for name in _NAME_MEMBERS])
+
+
+_TEXT_MEMBERS: Final = StatusTexts.__struct_fields__[:4]
+_NAME_MEMBERS: Final = StatusTexts.__struct_fields__[4:]
 
 
 def status_key(status_object: dict[str, Any], texts: StatusTexts) -> str | None:
@@ -193,8 +220,8 @@ def status_event(
         texts: of the status, if they have been read.
     """
     texts = texts or read_status_texts(status_object)
-    operator_id = parse_name(texts.id)
-    message_id = parse_name(parse_message_id(status_object.get("biz_opaque_callback_data"))) or None
+    operator_id = texts.id
+    message_id = parse_name(parse_message_id(status_object.get(CALLBACK_DATA))) or None
     if texts.type == PAYMENT_STATUS_TYPE:
         return PaymentEvent(operator_id, message_id, status_object)
     state = STATUSES.get(texts.status.lower())
@@ -206,11 +233,11 @@ def status_event(
     recipient = recipient_user_id = recipient_parent_id = None
     is_of_group = texts.recipient_type.lower() == "group"
     if not is_of_group:
-        recipient = parse_name(texts.recipient_id) or None
-        recipient_user_id = parse_name(texts.recipient_user_id) or parse_name(contact.get("user_id")) or None
-        recipient_parent_id = (
-            parse_name(texts.recipient_parent_user_id) or parse_name(contact.get("parent_user_id")) or None
-        )
+        names = read_contact_names(contact) if contact else _NO_NAMES
+        recipient = texts.recipient_id or None
+        recipient_user_id = texts.recipient_user_id or names.user_id or None
+        recipient_parent_id = texts.recipient_parent_user_id or names.parent_user_id or None
+    conversation, pricing = status_object.get("conversation"), status_object.get("pricing")
     return StatusEvent(
         state=state,
         operator_message_id=operator_id,
@@ -219,8 +246,8 @@ def status_event(
         at_s=parse_seconds(texts.timestamp),
         code=code,
         reason=reason,
-        conversation=object_of(status_object.get("conversation")) or None,
-        pricing=object_of(status_object.get("pricing")) or None,
+        conversation=(conversation or None) if isinstance(conversation, dict) else None,
+        pricing=(pricing or None) if isinstance(pricing, dict) else None,
         recipient_user_id=recipient_user_id,
         raw=status_object,
         is_of_group=is_of_group,
@@ -228,6 +255,9 @@ def status_event(
         contact=contact,
         recipient_parent_id=recipient_parent_id,
     )
+
+
+_NO_NAMES: Final = ContactNames()
 
 
 def _failure(status_object: dict[str, Any]) -> tuple[int, str]:
