@@ -16,6 +16,10 @@ class Ids(Protocol):
         """Return a UUID of version 7 as text: 48 bits of our clock, the rest random."""
         ...
 
+    def many(self, count: int) -> list[str]:
+        """Return so many of them, each higher than the one before."""
+        ...
+
     def secret(self) -> str:
         """Return 256 random bits as 64 hex digits."""
         ...
@@ -47,20 +51,27 @@ class RandomIds:
 
     def new(self) -> str:
         """Return a UUID of version 7 as text, higher than all before."""
+        return self.many(1)[0]
+
+    def many(self, count: int) -> list[str]:
+        """Return so many UUIDs, each higher than all before."""
+        ids: list[str] = []
         with self._lock:
-            if self._used + 10 > len(self._pool):
-                self._pool, self._used = os.urandom(self._BLOCK_BYTES), 0
-            first = self._used
-            self._used = end = first + 10
             now_ms = self._clock.now_ms()
-            if now_ms > self._last_ms:
-                first_count = int.from_bytes(self._pool[first : first + 2]) & (self._MAX_COUNT >> 1)
-                self._last_ms, self._count = now_ms, first_count
-            elif self._count < self._MAX_COUNT:
-                self._count += 1
-            else:
-                self._last_ms, self._count = self._last_ms + 1, 0
-            return uuid7_text(self._last_ms, self._count.to_bytes(2) + self._pool[first + 2 : end])
+            for _ in range(count):
+                if self._used + 10 > len(self._pool):
+                    self._pool, self._used = os.urandom(self._BLOCK_BYTES), 0
+                first = self._used
+                self._used = end = first + 10
+                if now_ms > self._last_ms:
+                    first_count = int.from_bytes(self._pool[first : first + 2]) & (self._MAX_COUNT >> 1)
+                    self._last_ms, self._count = now_ms, first_count
+                elif self._count < self._MAX_COUNT:
+                    self._count += 1
+                else:
+                    self._last_ms, self._count = self._last_ms + 1, 0
+                ids.append(uuid7_text(self._last_ms, self._count.to_bytes(2) + self._pool[first + 2 : end]))
+        return ids
 
     def secret(self) -> str:
         """Return 256 random bits, directly from the operating system, as 64 hex digits."""
@@ -86,6 +97,10 @@ class SeededIds:
     def new(self) -> str:
         """Return a UUID of version 7 as text; its random part comes from the seed."""
         return uuid7_text(self._clock.now_ms(), self._random.randbytes(10))
+
+    def many(self, count: int) -> list[str]:
+        """Return so many UUIDs."""
+        return [self.new() for _ in range(count)]
 
     def secret(self) -> str:
         """Return 64 hex digits from the seed."""

@@ -105,6 +105,7 @@ class MessageOutcomes:
         at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {result.message_id for result in outcomes})
+        recorder.read_subscriptions({result.app.id for result in outcomes})
         recipients = _find_recipients(connection, outcomes, rows, recorder.merged_recipients)
         unconfirmed: list[NewJob] = []
         for result in outcomes:

@@ -34,6 +34,11 @@ class MessageState(StrEnum):
     FAILED = "failed"
 
 
+STATE_NAMES: Final = {state: state.value for state in MessageState}
+STATES_BY_NAME: Final = {state.value: state for state in MessageState}
+"""States as they are stored, and back: for the paths of every message, where `value` and a call of the enum cost."""
+
+
 @dataclass(frozen=True, slots=True)
 class CardSend:
     """One card of a carousel as sent."""

@@ -85,19 +85,25 @@ class EventLookup:
         row = self._by_id.get(message_id or "")
         return row if row is not None else self._by_operator_id.get(operator_message_id or "")
 
-    def app_of_message(self, row: MessageRow, operator_account_id: str) -> App | None:
-        """Return the message's app, if this operator account may report on the message.
+    def find_message_of_account(
+        self, message_id: str | None, operator_message_id: str | None, operator_account_id: str
+    ) -> tuple[MessageRow, App] | None:
+        """Return the message's row and its app, if it is ours and this operator account may report on it.
 
         The account that carries the app may, and one that the app has left since, about messages that it may
         have received before (decision 0033).
         """
-        app = self.find_app(row.app_id, operator_account_id)
-        if app is not None:
-            return app
-        key = (row.app_id, operator_account_id, row.accepted_on_ms)
-        if key not in self._former_operators:
-            self._former_operators[key] = may_have_sent_through(self._connection, *key)
-        return self._apps[row.app_id][0] if self._former_operators[key] else None
+        row = self._by_id.get(message_id or "") or self._by_operator_id.get(operator_message_id or "")
+        if row is None:
+            return None
+        app, carrier_id = self._apps.get(row.app_id, (None, None))
+        if carrier_id != operator_account_id:
+            key = (row.app_id, operator_account_id, row.accepted_on_ms)
+            if key not in self._former_operators:
+                self._former_operators[key] = may_have_sent_through(self._connection, *key)
+            if not self._former_operators[key]:
+                return None
+        return None if app is None else (row, app)
 
     def find_app(self, app_id: str, operator_account_id: str) -> App | None:
         """Return one app, if it is this operator account's: no account reports on another account's apps."""
@@ -116,22 +122,19 @@ def reaction_target(event: InboundEvent) -> str | None:
 class KnownNames:
     """Numbers and user ids, or two numbers, that the store has under one recipient: a status needs no query.
 
-    Of each pair the newest are held.
+    Attributes:
+        pairs: the newest of them.
     """
 
     def __init__(self) -> None:
-        self._pairs: dict[_NamePair, None] = {}
-
-    def __contains__(self, pair: _NamePair) -> bool:
-        """Return True if the store has this pair."""
-        return pair in self._pairs
+        self.pairs: dict[_NamePair, None] = {}
 
     def update(self, pairs: Iterable[_NamePair]) -> None:
         """Add pairs that are on disk."""
         for pair in pairs:
-            if len(self._pairs) >= MAX_KNOWN_NAMES:
-                del self._pairs[next(iter(self._pairs))]
-            self._pairs[pair] = None
+            if len(self.pairs) >= MAX_KNOWN_NAMES:
+                del self.pairs[next(iter(self.pairs))]
+            self.pairs[pair] = None
 
 
 class LearnedNames:
@@ -145,15 +148,16 @@ class LearnedNames:
     def has(self, app_id: str, phone_number: str, other_name: str) -> bool:
         """Return True if the store has this pair."""
         pair = (app_id, phone_number, other_name)
-        return pair in self._pairs or pair in self._known
+        return pair in self._known.pairs or pair in self._pairs
 
     def add(self, app_id: str, phone_number: str, other_name: str) -> bool:
         """Add a pair; return False if it was there already."""
-        if self.has(app_id, phone_number, other_name):
+        pair = (app_id, phone_number, other_name)
+        if pair in self._known.pairs or pair in self._pairs:
             return False
         if not self._pairs:
             call_after_commit(self._connection, partial(self._known.update, self._pairs))
-        self._pairs.add((app_id, phone_number, other_name))
+        self._pairs.add(pair)
         return True
 
 

@@ -69,12 +69,14 @@ def record_user_ids(context: EventContext, statuses: Sequence[tuple[str, StatusE
     user_ids: dict[tuple[str, str], NumberWithUserId | None] = {}
     numbers: dict[tuple[str, str], NumberWithUserId | None] = {}
     for account_id, event in statuses:
-        row = context.lookup.find_message(event.message_id, event.operator_message_id)
         number, user_id = event.recipient, event.recipient_user_id
-        if row is None or row.recipient_id is None or not number or not user_id or event.recipient_parent_id:
+        if not number or not user_id or event.recipient_parent_id or event.is_of_group:
             continue
-        app = context.lookup.app_of_message(row, account_id)
-        if app is None or event.is_of_group or context.known_names.has(app.id, number, user_id):
+        match = context.lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id)
+        if match is None:
+            continue
+        row, app = match
+        if row.recipient_id is None or context.known_names.has(app.id, number, user_id):
             continue
         user = NumberWithUserId(app.id, row.recipient_id, number, user_id)
         for users, key in ((user_ids, user_id), (numbers, number)):  # None: two numbers or ids of one person
@@ -117,12 +119,10 @@ def _find_message(
     context: EventContext, account_id: str, event: StatusEvent | PaymentEvent | OtherStatusEvent
 ) -> tuple[MessageRow, App] | None:
     """Return the message's row and its app; None where the message is not one of ours."""
-    row = context.lookup.find_message(event.message_id, event.operator_message_id)
-    app = row and context.lookup.app_of_message(row, account_id)
-    if row is None or app is None:
+    match = context.lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id)
+    if match is None:
         context.ignore(IgnoredEvent.UNKNOWN_MESSAGE)
-        return None
-    return row, app
+    return match
 
 
 def _forward_status(

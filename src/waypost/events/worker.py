@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from waypost.domain.event import (
     WebhookItem,
     unreadable_body,
 )
-from waypost.domain.message import MessageState
+from waypost.domain.message import STATE_NAMES, MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
 from waypost.events.lookup import EventContext, EventLookup, IgnoredEvent, KnownNames, LearnedNames
@@ -70,7 +70,7 @@ class _ReceivedWebhook(NamedTuple):
     """A webhook with the event of each item; None for an item that our own code cannot read."""
 
     webhook: InboundWebhook
-    events: tuple[Event | None, ...]
+    events: list[Event | None]
 
 
 class _ReceivedItem(NamedTuple):
@@ -107,7 +107,7 @@ class EventIngester:
 
     async def receive(self, account: OperatorAccount, webhook: InboundWebhook) -> None:
         """Store a webhook and apply its items; return once that is on disk."""
-        received = _ReceivedWebhook(webhook, tuple(self._read_events(account, webhook)))
+        received = _ReceivedWebhook(webhook, self._read_events(account, webhook))
         try:
             applied = await self._database.join(self._store_and_apply, received)
         except StoreUnavailable:
@@ -119,24 +119,27 @@ class EventIngester:
             for item in applied:
                 self._count(item)
 
-    def _read_events(self, account: OperatorAccount, webhook: InboundWebhook) -> Iterator[Event | None]:
+    def _read_events(self, account: OperatorAccount, webhook: InboundWebhook) -> list[Event | None]:
         adapter = self._context.operators.adapter(account)
+        events: list[Event | None] = []
         for item in webhook.items:
+            event: Event | None = None
             try:
-                if item.defect is not None:
-                    yield None
-                else:
-                    yield item.read_event() if item.read_event is not None else adapter.read(item.payload)
+                if item.read_event is not None:
+                    event = item.read_event()
+                elif item.defect is None:
+                    event = adapter.read(item.payload)
             except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 self._log.error("an item of a webhook could not be read", path=item.path, exc_info=error)
-                yield None
+            events.append(event)
+        return events
 
     def _store_and_apply(
         self, connection: Connection, received: Sequence[_ReceivedWebhook]
     ) -> list[Sequence[_ReadItem]]:
         """Store webhooks, and apply what does not have to wait for an earlier item; return what was applied of each."""
         record_bodies(connection, [webhook for webhook, _ in received])
-        items = list(_classify_items(connection, received))
+        items = _classify_items(connection, received)
         stored = [item for item in items if item.is_stored]
         ids = record_items(connection, [NewItem(item.webhook, item.item, item.is_queued) for item in stored])
         ids_by_item = {id(item): item_id for item, item_id in zip(stored, ids, strict=True)}
@@ -230,7 +233,7 @@ class EventIngester:
         if not isinstance(event, StatusEvent):
             self.counts[type(event).__name__.removesuffix("Event").lower()] += 1
             return
-        self.counts[event.state.value] += 1
+        self.counts[STATE_NAMES[event.state]] += 1
         failed = event.state is MessageState.FAILED
         if (tracer.is_enabled or failed) and is_uuid(event.message_id or ""):
             tracer.record(
@@ -251,17 +254,13 @@ class EventIngester:
         stage = self._context
         at_ms = stage.clock.now_ms()
         recorder = StateChangeRecorder(connection, stage.ids, at_ms, hold_ms=stage.hold_ms)
-        lookup = EventLookup(connection, (item.event for item in items))
+        lookup = EventLookup(connection, [item.event for item in items])
         recorder.read_subscriptions(lookup.app_ids)
         names = LearnedNames(connection, self._known_names)
         context = EventContext(connection, recorder, lookup, stage.ids, at_ms, stage.public_url, names, self.ignored)
+        statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
         # An event that may give a number or a user id to another person is applied in its turn, and so are all then.
-        if not any(
-            isinstance(item.event, AccountEvent)
-            or (isinstance(item.event, InboundEvent) and item.event.kind == "system")
-            for item in items
-        ):
-            statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
+        if len(statuses) == len(items) or not any(_may_move_names(item.event) for item in items):
             record_user_ids(context, statuses)
         for item in items:
             account_id = item.operator_account_id
@@ -283,8 +282,8 @@ class EventIngester:
         recorder.write()
 
 
-def _classify_items(connection: Connection, received: Sequence[_ReceivedWebhook]) -> Iterator[_ReceivedItem]:
-    """Yield the items of webhooks in order; one that follows an item with a job gets a job too."""
+def _classify_items(connection: Connection, received: Sequence[_ReceivedWebhook]) -> list[_ReceivedItem]:
+    """Return the items of webhooks in order; one that follows an item with a job gets a job too."""
     items = [
         (webhook, item, event)
         for webhook, events in received
@@ -292,12 +291,19 @@ def _classify_items(connection: Connection, received: Sequence[_ReceivedWebhook]
     ]
     busy = busy_groups(connection, {item.concurrency_group for _, item, _ in items})
     queued_keys: set[tuple[str, str]] = set()
+    classified: list[_ReceivedItem] = []
     for webhook, item, event in items:
         key = (item.concurrency_group, item.ordering_key)
         is_queued = event is None or item.concurrency_group in busy or key in queued_keys
         if is_queued and item.defect is None:
             queued_keys.add(key)
-        yield _ReceivedItem(webhook, item, event, is_queued, is_queued or not _is_idempotent(event))
+        is_stored = is_queued or not _is_idempotent(event)
+        classified.append(_ReceivedItem(webhook, item, event, is_queued, is_stored))
+    return classified
+
+
+def _may_move_names(event: Event) -> bool:
+    return isinstance(event, AccountEvent) or (isinstance(event, InboundEvent) and event.kind == "system")
 
 
 def _is_idempotent(event: Event | None) -> bool:

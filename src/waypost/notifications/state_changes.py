@@ -4,9 +4,9 @@ Dispatch and events both move messages. A callback is rendered here, once, for e
 that includes it at this moment, and joins the callbacks queue in the same transaction as the state.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence, Set
-from typing import NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -14,7 +14,7 @@ from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.domain.callbacks import MODE_ALL
 from waypost.domain.event import StatusEvent
-from waypost.domain.message import MessageKind, MessageState
+from waypost.domain.message import STATE_NAMES, STATES_BY_NAME, MessageKind, MessageState
 from waypost.domain.phone_number import parse_group_id
 from waypost.store.callbacks.callbacks import CallbackRow, enqueue_callbacks, reserve_sequence_numbers
 from waypost.store.callbacks.subscriptions import active_subscriptions
@@ -30,12 +30,12 @@ RenderBody = Callable[[int], bytes | None]
 
 class _PendingCallback(NamedTuple):
     app: App
-    modes: tuple[str, ...]
+    subscription_id: int
     subject: str
     message_id: str | None
     event_name: str
-    render: RenderBody
-    not_before_ms: int
+    body: bytes
+    due_ms: int
 
 
 class _ActiveSubscription(NamedTuple):
@@ -79,18 +79,14 @@ class StateChangeRecorder:
         change = self._changes.get(row.id)
         if change is not None:
             return change.state, change.unconfirmed
-        return MessageState(row.state), row.unconfirmed
+        return STATES_BY_NAME[row.state], row.unconfirmed
 
     def time_of(self, row: MessageRow, state: MessageState) -> int | None:
         """Return when a message reached a state of `TIMED_STATES`; None if it has not, or has passed it by."""
-        return self._times_of(row)[TIMED_STATES.index(state)] if state in TIMED_STATES else None
+        return self._times_of(row)[_TIME_COLUMNS[state]] if state in _TIME_COLUMNS else None
 
     def _times_of(self, row: MessageRow) -> list[int | None]:
-        times_ms = self._times_ms.get(row.id)
-        if times_ms is None:
-            times_ms = [row.enqueued_on_ms, row.sent_on_ms, row.delivered_on_ms, row.read_on_ms]
-            self._times_ms[row.id] = times_ms
-        return times_ms
+        return self._times_ms.get(row.id) or [row.enqueued_on_ms, row.sent_on_ms, row.delivered_on_ms, row.read_on_ms]
 
     def add_trace_event(self, message_id: str, event_name: str, detail: str = "") -> None:
         """Add an event that changes no state: trace only."""
@@ -127,24 +123,29 @@ class StateChangeRecorder:
             reason: of a failure.
             unconfirmed: the failure is an assumption of ours.
         """
-        times_ms = self._times_of(row)
+        times_ms = self._times_ms[row.id] = self._times_of(row)
         for state in states:
-            if state in TIMED_STATES:
-                times_ms[TIMED_STATES.index(state)] = self._at_ms
+            column, name = _TIME_COLUMNS.get(state), STATE_NAMES[state]
+            if column is not None:
+                times_ms[column] = self._at_ms
             else:
                 self._trace_events.append(
-                    MessageTraceEvent(row.id, state.value, self._at_ms, is_applied=True, detail=reason or "")
+                    MessageTraceEvent(row.id, name, self._at_ms, is_applied=True, detail=reason or "")
                 )
-            if state is not MessageState.UNCERTAIN:
-                self.emit_callback(
-                    app,
-                    mode=GROUP_STATUS.mode if is_group_event(state, event) else STATUS_KINDS[state.value].mode,
-                    subject=str(recipient_id or row.destination),
-                    message_id=row.id,
-                    event_name=state.value,
-                    render=MessageEventBody(app, self._at_ms, row, state, operator_message_id, event, code, reason),
-                    accepted_on_ms=row.accepted_on_ms,
-                )
+            if state is MessageState.UNCERTAIN:
+                continue
+            # The operator's event of a group's message. Source: ledger row 77
+            is_group_event = event is not None and event.is_of_group and state is event.state
+            render = _render_group_event if is_group_event else _render_message_event
+            self.emit_callback(
+                app,
+                mode=GROUP_STATUS.mode if is_group_event else STATUS_KINDS[name].mode,
+                subject=str(recipient_id or row.destination),
+                message_id=row.id,
+                event_name=name,
+                render=partial(render, app, self._at_ms, row, state, operator_message_id, event, code, reason),
+                accepted_on_ms=row.accepted_on_ms,
+            )
         known = (row.recipient_id, row.operator_message_id)
         self._changes[row.id] = MessageChange(
             row.id,
@@ -178,22 +179,31 @@ class StateChangeRecorder:
             mode: of the table of modes.
             subject: the recipient's id, or another text within which order is kept.
             event_name: one word for the trace.
-            render: returns the body; called once for each version that is subscribed.
+            render: returns the body; called at once, for each version that is subscribed.
             message_id: ours, where it is about a message.
             accepted_on_ms: of the message that it is about; then it is delayed as long as set.
             other_mode: another mode that includes it; a subscription with both gets it once.
         """
-        not_before_ms = accepted_on_ms + self._hold_ms
-        modes = (mode,) if other_mode is None else (mode, other_mode)
-        self._callbacks.append(_PendingCallback(app, modes, subject, message_id, event_name, render, not_before_ms))
+        due_ms = max(self._at_ms, accepted_on_ms + self._hold_ms)
+        bodies: dict[int, bytes | None] = {}
+        for subscription in self._subscriptions_of(app):
+            if not (subscription.has_all_modes or mode in subscription.modes or other_mode in subscription.modes):
+                continue
+            version = subscription.version
+            if version not in bodies:
+                bodies[version] = render(version)
+            body = bodies[version]
+            if body is not None:
+                self._callbacks.append(
+                    _PendingCallback(app, subscription.subscription_id, subject, message_id, event_name, body, due_ms)
+                )
 
     def has_subscription(self, app: App, mode: str) -> bool:
         """True if any subscription of the app has this mode: for events that cost a query to prepare."""
-        self.read_subscriptions({app.id})
-        return any(
-            subscription.has_all_modes or mode in subscription.modes
-            for subscription in self._subscriptions_by_app[app.id]
-        )
+        for subscription in self._subscriptions_of(app):
+            if subscription.has_all_modes or mode in subscription.modes:
+                return True
+        return False
 
     def write(self) -> None:
         """Write everything, in the order in which it happened; what is about one person, under one recipient."""
@@ -207,51 +217,41 @@ class StateChangeRecorder:
                 for callback in self._callbacks
             ]
         change_messages(self._connection, changes, self._trace_events)
-        rendered = self._render_callbacks()
-        remaining = Counter((subscription, callback.subject) for subscription, callback, _ in rendered)
+        remaining: dict[tuple[int, str], int] = {}
+        for callback in self._callbacks:
+            key = (callback.subscription_id, callback.subject)
+            remaining[key] = remaining.get(key, 0) + 1
         last_sequences = reserve_sequence_numbers(self._connection, remaining)
         rows: list[CallbackRow] = []
         due_ms: list[int] = []
-        for subscription_id, callback, body in rendered:
-            key = (subscription_id, callback.subject)
+        for callback_id, callback in zip(self._ids.many(len(self._callbacks)), self._callbacks, strict=True):
+            app, subscription_id, subject, message_id, event_name, body, callback_due_ms = callback
+            key = (subscription_id, subject)
             remaining[key] -= 1
             rows.append(
                 CallbackRow(
-                    self._ids.new(),
-                    callback.app.partner_id,
-                    callback.app.id,
+                    callback_id,
+                    app.partner_id,
+                    app.id,
                     subscription_id,
-                    callback.subject,
+                    subject,
                     last_sequences[key] - remaining[key],
-                    callback.message_id,
-                    callback.event_name,
+                    message_id,
+                    event_name,
                     body,
                     self._at_ms,
                 )
             )
-            due_ms.append(max(self._at_ms, callback.not_before_ms))
+            due_ms.append(callback_due_ms)
         enqueue_callbacks(self._connection, rows, due_ms)
 
     def _current(self, recipient_id: int | None) -> int | None:
         return self.merged_recipients.get(recipient_id or 0, recipient_id)
 
-    def _render_callbacks(self) -> list[tuple[int, _PendingCallback, bytes]]:
-        """Return each callback for each subscription that includes it: the subscription, the callback and the body."""
-        if not self._callbacks:
-            return []
-        self.read_subscriptions({callback.app.id for callback in self._callbacks})
-        rendered: list[tuple[int, _PendingCallback, bytes]] = []
-        for callback in self._callbacks:
-            bodies: dict[int, bytes | None] = {}
-            for subscription in self._subscriptions_by_app[callback.app.id]:
-                if not subscription.has_all_modes and subscription.modes.isdisjoint(callback.modes):
-                    continue
-                if subscription.version not in bodies:
-                    bodies[subscription.version] = callback.render(subscription.version)
-                body = bodies[subscription.version]
-                if body is not None:
-                    rendered.append((subscription.subscription_id, callback, body))
-        return rendered
+    def _subscriptions_of(self, app: App) -> list[_ActiveSubscription]:
+        if app.id not in self._subscriptions_by_app:
+            self.read_subscriptions({app.id})
+        return self._subscriptions_by_app[app.id]
 
     def read_subscriptions(self, apps: Set[str]) -> None:
         """Read the subscriptions of apps, once in a transaction; those of more than one with one query."""
@@ -265,77 +265,65 @@ class StateChangeRecorder:
             self._subscriptions_by_app[row.app_id].append(subscription)
 
 
-def is_group_event(state: MessageState, event: StatusEvent | None) -> bool:
-    """True if a state comes of the operator's event of a group's message. Source: ledger row 77."""
-    return event is not None and event.is_of_group and state is event.state
+_TIME_COLUMNS: Final = {state: column for column, state in enumerate(TIMED_STATES)}
 
 
-class MessageEventBody(NamedTuple):
-    """The body of one message event, rendered when a subscription includes it.
+def _render_message_event(
+    app: App,
+    at_ms: int,
+    row: MessageRow,
+    state: MessageState,
+    operator_message_id: str | None,
+    event: StatusEvent | None,
+    code: int | None,
+    reason: str | None,
+    version: int,
+) -> bytes | None:
+    """Return the body of a message's event in a version; None where that version has none.
 
-    Attributes:
-        row: of the message.
+    Args:
         event: the operator's status; None where dispatch emits the event.
     """
-
-    app: App
-    at_ms: int
-    row: MessageRow
-    state: MessageState
-    operator_message_id: str | None
-    event: StatusEvent | None
-    code: int | None
-    reason: str | None
-
-    def __call__(self, version: int) -> bytes | None:
-        """Return the body in a version; None where that version has none."""
-        match self.state:
-            case _ if version == 2 and is_group_event(self.state, self.event):
-                return None
-            case MessageState.ENQUEUED:
-                return self._enqueued_body(version)
-            case MessageState.FAILED if self.event is None or version == 2:
-                return self._failed_body(version)
-            case _ if self.event is None:
-                return None
-            case _ if version == 2:
-                return callback_v2.status_body(
-                    self.app, self.at_ms, self.event, message_id=self.row.id, destination=self.row.destination
-                )
-            case _:
-                return callback_v3.status_body(self.app, self.event, message_id=self.row.id)
-
-    @property
-    def _bare_destination(self) -> str:
-        return parse_group_id(self.row.destination) or self.row.destination
-
-    def _enqueued_body(self, version: int) -> bytes:
-        if version == 2:
-            of_template = self.row.kind in TEMPLATE_MESSAGE_KINDS
-            return callback_v2.enqueued_body(
-                self.app,
-                self.at_ms,
-                message_id=self.row.id,
-                operator_message_id=self.operator_message_id or "",
-                kind=MessageKind.TEMPLATE if of_template else MessageKind.SESSION,
-                destination=self._bare_destination,
-            )
-        return callback_v3.enqueued_body(
-            self.app,
-            self.at_ms,
-            message_id=self.row.id,
-            operator_message_id=self.operator_message_id,
-            destination=self.row.destination,
-        )
-
-    def _failed_body(self, version: int) -> bytes:
+    if state is MessageState.ENQUEUED:
+        return _enqueued_body(app, at_ms, row, operator_message_id, version)
+    if state is MessageState.FAILED and (event is None or version == 2):
         body = callback_v2.failed_body if version == 2 else callback_v3.failed_body
         return body(
-            self.app,
-            self.at_ms,
-            message_id=self.row.id,
-            operator_message_id=self.operator_message_id,
-            destination=self._bare_destination if version == 2 else self.row.destination,
-            code=self.code or 0,
-            reason=self.reason or "",
+            app,
+            at_ms,
+            message_id=row.id,
+            operator_message_id=operator_message_id,
+            destination=_bare_destination(row) if version == 2 else row.destination,
+            code=code or 0,
+            reason=reason or "",
         )
+    if event is None:
+        return None
+    if version == 2:
+        return callback_v2.status_body(app, at_ms, event, message_id=row.id, destination=row.destination)
+    return callback_v3.status_body(app, event, message_id=row.id)
+
+
+def _render_group_event(*details: Any) -> bytes | None:
+    """Return the body of an operator's event of a group's message, which version 2 does not have."""
+    return None if details[-1] == 2 else _render_message_event(*details)
+
+
+def _enqueued_body(app: App, at_ms: int, row: MessageRow, operator_message_id: str | None, version: int) -> bytes:
+    if version == 2:
+        of_template = row.kind in TEMPLATE_MESSAGE_KINDS
+        return callback_v2.enqueued_body(
+            app,
+            at_ms,
+            message_id=row.id,
+            operator_message_id=operator_message_id or "",
+            kind=MessageKind.TEMPLATE if of_template else MessageKind.SESSION,
+            destination=_bare_destination(row),
+        )
+    return callback_v3.enqueued_body(
+        app, at_ms, message_id=row.id, operator_message_id=operator_message_id, destination=row.destination
+    )
+
+
+def _bare_destination(row: MessageRow) -> str:
+    return parse_group_id(row.destination) or row.destination

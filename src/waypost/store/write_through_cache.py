@@ -28,7 +28,7 @@ class CachedTable(Generic[Id, CachedRow]):
     """A table whose new rows are cached, with the types of its ids and rows."""
 
     name: str  # of the table
-    size: Callable[[CachedRow], int]  # returns how many characters or bytes the texts of a row have
+    text: Callable[[CachedRow], str | bytes]  # returns the longest text of a row
 
 
 GroupKey = tuple[Any, str]  # a `QueueName`, whose package imports this module, and a concurrency group
@@ -125,5 +125,5 @@ def cache_new_rows(connection: Connection, table: CachedTable[Any, CachedRow], r
     requested_tables, new_rows = connection.info[_NEW_ROWS]
     if table in requested_tables:
         for row in rows:
-            if table.size(row) <= MAX_CACHED_ROW_SIZE:
+            if len(table.text(row)) <= MAX_CACHED_ROW_SIZE:
                 new_rows[table, row.id] = row

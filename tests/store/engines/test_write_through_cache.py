@@ -22,7 +22,7 @@ class Note(NamedTuple):
     text: str
 
 
-NOTES: Final[CachedTable[str, Note]] = CachedTable("notes", lambda row: len(row.text))
+NOTES: Final[CachedTable[str, Note]] = CachedTable("notes", lambda row: row.text)
 
 
 def cache_notes(connection: Connection, *ids: str) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,7 +17,7 @@ from waypost.store.encoding import CALLBACK_BODIES
 from waypost.store.messages.messages import callback_holds_code
 from waypost.store.messages.recipients import recipient_ids
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
-from waypost.store.queue.jobs import NewJob, announce_jobs, enqueue_jobs, live_group, ordering_key, replay_group
+from waypost.store.queue.jobs import NewJob, announce_jobs, enqueue_jobs, live_group, replay_group
 from waypost.store.sql import equals_any, filter_conditions, read_all, read_dict, read_dicts
 from waypost.store.tables import attempts, callbacks, recipients, sequences, subscriptions
 from waypost.store.write_through_cache import CachedTable, cache_new_rows
@@ -24,6 +25,7 @@ from waypost.store.write_through_cache import CachedTable, cache_new_rows
 MAX_STORED_HEADERS: Final = 40
 MAX_HEADER_CHARS: Final = 300
 MAX_RESPONSE_BYTES: Final = 4096
+_encode_json: Final = msgspec.json.Encoder().encode
 _MESSAGE_ID: Final = b"\0"  # replaces the message's id in a stored body; JSON has no such byte
 _DERIVED_HEADERS: Final = {"Waypost-Callback-Id": "id", "Waypost-Sequence": "sequence", "webhook-id": "id"}
 """Headers of attempts that follow from the callback's row, with the columns: a first attempt does not store them."""
@@ -47,7 +49,7 @@ class CallbackRow(NamedTuple):
     created_on_ms: int
 
 
-CACHED_CALLBACKS: Final[CachedTable[str, CallbackRow]] = CachedTable("callbacks", lambda row: len(row.body))
+CACHED_CALLBACKS: Final[CachedTable[str, CallbackRow]] = CachedTable("callbacks", attrgetter("body"))
 """New callbacks, while this process has them in memory."""
 
 
@@ -69,8 +71,9 @@ def enqueue_callbacks(connection: Connection, rows: Sequence[CallbackRow], due_m
         # Without the message's id, which the row has, and which no dictionary can contain
         body = row.body if row.message_id is None else row.body.replace(row.message_id.encode(), _MESSAGE_ID)
         stored_rows.append((*row[:_BODY], CALLBACK_BODIES.compress(body), row.created_on_ms, due))
-        group, key = live_group(row.subscription_id), ordering_key(row.subscription_id, row.subject)
-        new_jobs.append(NewJob(QueueName.CALLBACKS, group, key, JobSubject(SubjectKind.CALLBACK, row.id), due))
+        key = f"{row.subscription_id} {row.subject}"
+        subject = JobSubject(SubjectKind.CALLBACK, row.id)
+        new_jobs.append(NewJob(QueueName.CALLBACKS, live_group(row.subscription_id), key, subject, due))
     positions = _INSERT_CALLBACKS.run(connection, stored_rows)
     cache_new_rows(connection, CACHED_CALLBACKS, rows)
     announce_jobs(connection, new_jobs, positions)
@@ -204,11 +207,11 @@ def _pack_request_headers(headers: Mapping[str, str]) -> str:
     Values in the order of `_PACKED_HEADERS`, and then the other headers by name: those of the partner, whose
     values are not stored.
     """
+    values: list[Any] = [*map(headers.get, _PACKED_HEADERS)]
     others = headers.keys() - _SENT_HEADERS
-    values: list[Any] = [headers.get(name) for name in _PACKED_HEADERS]
     if others:
         values.append({name[:MAX_HEADER_CHARS]: headers[name][:MAX_HEADER_CHARS] for name in sorted(others)[:40]})
-    return msgspec.json.encode(values).decode()
+    return _encode_json(values).decode()
 
 
 def _unpack_request_headers(row: Mapping[str, Any]) -> dict[str, str]:
@@ -222,11 +225,15 @@ def _unpack_request_headers(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _encode_headers(headers: Mapping[str, str]) -> str:
     """Encode the first headers, with long values shortened: the size of a receiver's response is limited."""
+    if len(headers) <= MAX_STORED_HEADERS:
+        text = _encode_json(dict(headers)).decode()
+        if len(text) <= MAX_HEADER_CHARS and "\\u0000" not in text:  # then no value is too long
+            return text
     shortened = {
         name[:MAX_HEADER_CHARS]: text[:MAX_HEADER_CHARS].replace("\0", "")
         for name, text in list(headers.items())[:MAX_STORED_HEADERS]
     }
-    return msgspec.json.encode(shortened).decode()
+    return _encode_json(shortened).decode()
 
 
 _FIRST_ATTEMPT_COLUMNS: Final = ("subscription_id", "duration_ms", "status", "response_body", "response_headers")

@@ -1,12 +1,13 @@
 """Messages, and the jobs that submit them to the operator."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 from sqlalchemy import Connection, or_, select
 
-from waypost.domain.message import Message, MessageState, TemplateSend
+from waypost.domain.message import STATE_NAMES, Message, MessageState, TemplateSend
 from waypost.domain.templates.template import Category
 from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.encoding import (
@@ -56,7 +57,7 @@ class MessageRow(NamedTuple):
 TIMED_STATES: Final = (MessageState.ENQUEUED, MessageState.SENT, MessageState.DELIVERED, MessageState.READ)
 """States whose times are columns of a message's row, in the order of these columns; others are trace events."""
 
-CACHED_MESSAGES: Final[CachedTable[str, MessageRow]] = CachedTable("messages", lambda row: len(row.content))
+CACHED_MESSAGES: Final[CachedTable[str, MessageRow]] = CachedTable("messages", attrgetter("content"))
 """Newly accepted messages, while this process has them in memory."""
 
 
@@ -93,7 +94,7 @@ def _accepted_row(message: Message) -> MessageRow:
         content.template_id if isinstance(content, TemplateSend) else None,
         encode_content(content),
         message.sandbox,
-        MessageState.ACCEPTED.value,
+        STATE_NAMES[MessageState.ACCEPTED],
         False,
         message.accepted_on_ms,
         message.accepted_on_ms,
@@ -163,7 +164,8 @@ def change_messages(
     with_ids: list[tuple[Any, ...]] = []
     others: list[tuple[Any, ...]] = []
     for change in changes:
-        columns = (change.state.value, change.at_ms, change.unconfirmed, change.code, change.reason, *change.times_ms)
+        state = STATE_NAMES[change.state]
+        columns = (state, change.at_ms, change.unconfirmed, change.code, change.reason, *change.times_ms)
         if change.changes_ids:
             with_ids.append((*columns, change.recipient_id, change.operator_message_id, change.id))
         else:

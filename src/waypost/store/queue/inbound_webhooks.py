@@ -3,6 +3,7 @@
 import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
@@ -23,7 +24,7 @@ class WebhookItemRow(NamedTuple):
     item: bytes
 
 
-CACHED_ITEMS: Final[CachedTable[int, WebhookItemRow]] = CachedTable("webhook_items", lambda row: len(row.item))
+CACHED_ITEMS: Final[CachedTable[int, WebhookItemRow]] = CachedTable("webhook_items", attrgetter("item"))
 """New items, while this process has them in memory."""
 
 MIN_COMPRESSED_BYTES: Final = 1_024

@@ -77,11 +77,6 @@ def is_live_group(queue_name: QueueName, group: str) -> bool:
     return queue_name is QueueName.CALLBACKS and group.startswith(_LIVE_PREFIX)
 
 
-def ordering_key(subscription_id: int, subject: str) -> str:
-    """Return the ordering key of a callback."""
-    return f"{subscription_id} {subject}"
-
-
 _subscription_text = cast(callbacks.c.subscription_id, Text)
 _JOB_COLUMNS: Final = (
     literal_column(str(int(QueueName.CALLBACKS)), Integer).label("queue"),
