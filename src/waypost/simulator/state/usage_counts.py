@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Final
 
 from waypost.base.clock import DAY_MS, HOUR_MS
+from waypost.base.written_numbers import encode_json
 from waypost.simulator.apis.errors import coded_error
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -97,12 +98,9 @@ def usage_headers(state: SimulatorState, waba_id: str) -> Headers:
     calls, limit = recent_calls(state, waba_id), _calls_per_hour(state, waba_id)
     percent = min(100, 100 * len(calls) // limit)
     minutes = -((state.clock.now_ms() - HOUR_MS - calls[0]) // 60_000) if len(calls) >= limit else 0
-    app_usage = f'{{"call_count":{percent},"total_cputime":0,"total_time":0}}'
-    account_usage = (
-        f'{{"{waba_id}":[{{"type":"whatsapp_business_management","call_count":{percent},'
-        f'"total_cputime":0,"total_time":0,"estimated_time_to_regain_access":{minutes}}}]}}'
-    )
-    return ((b"x-app-usage", app_usage.encode()), (b"x-business-use-case-usage", account_usage.encode()))
+    usage = {"call_count": percent, "total_cputime": 0, "total_time": 0}
+    of_type = {"type": "whatsapp_business_management", **usage, "estimated_time_to_regain_access": minutes}
+    return ((b"x-app-usage", encode_json(usage)), (b"x-business-use-case-usage", encode_json({waba_id: [of_type]})))
 
 
 def recent_calls(state: SimulatorState, waba_id: str) -> deque[int]:
