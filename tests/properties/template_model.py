@@ -30,6 +30,7 @@ PERMANENT_ERROR: Final = {"error": 100}
 REVIEW_MS: Final = 1000
 """The operator reports its decisions in whole seconds: two approvals within one second would be one event."""
 STATUS_OK: Final = 200
+_ABOUT_THE_EDIT: Final = "This is about the edit; the version before it stays"
 
 SendRequest = Callable[..., Awaitable[tuple[int, Any] | None]]
 """Sends method, path, form and headers to a running process; returns None if there is no response."""
@@ -159,11 +160,16 @@ class TemplateModel:
 
 
 def _check_callbacks(stored: Sequence[Template], callbacks: Sequence[ReceivedCallback]) -> list[str]:
-    """Check that the last status callback of a template has its state, and that a deletion was sent once."""
+    """Check that the last status callback of a template has its state, and that a deletion was sent once.
+
+    A callback about an edit that was rejected changes no state. Source: decision 0021.
+    """
     statuses_by_id: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for request in callbacks:
         if is_about_a_template(request) and request.value["payload"]["type"] == "status-update":
             payload = request.value["payload"]
+            if _ABOUT_THE_EDIT in payload.get("rejectedReason", ""):
+                continue
             statuses_by_id[payload["id"]].setdefault(request.callback_id, payload["status"])
     problems: list[str] = []
     for template in stored:
