@@ -28,7 +28,7 @@ from waypost.simulator.storage.tables.phone_plans import (
     build_waiting_message,
     resume_actions,
 )
-from waypost.simulator.storage.tables.updates import OUTBOX, Update, delete_delivery_statuses
+from waypost.simulator.storage.tables.updates import OUTBOX, Update, delete_scheduled
 from waypost.simulator.templates.model import find_template
 from waypost.simulator.templates.template import lifetime_ms
 
@@ -53,10 +53,9 @@ def change_phone(state: SimulatorState, phone: str, changes: Mapping[str, Any]) 
         now_ms = state.clock.now_ms()
         for row in find_scheduled(transaction.connection, phone, now_ms):
             waba_id = state.accounts.numbers[row.phone_number_id].waba_id
-            planned_read = {"waba_id": waba_id, "due_ms": row.read_ms, "subject": row.wamid, "kind": "read"}
-            transaction.run(OUTBOX.delete(**planned_read))
+            transaction.run(delete_scheduled(row.wamid, waba_id, now_ms, "read"))
         for delivery in find_scheduled_group_deliveries(transaction.connection, phone, now_ms):
-            _cancel_group_read(transaction, delivery, now_ms)
+            _cancel_group_statuses(transaction, delivery, now_ms, "read")
 
     return write
 
@@ -117,7 +116,7 @@ def block(state: SimulatorState, phone: str, number: Number, *, blocks: bool) ->
         now_ms = state.clock.now_ms()
         for row in find_scheduled(transaction.connection, phone, now_ms):
             if row.phone_number_id == number_id and (row.delivered_ms or 0) > now_ms:
-                _cancel_statuses(transaction, row, number.waba_id)
+                _cancel_statuses(transaction, row, number.waba_id, now_ms)
                 transaction.run(PLANNED_ACTIONS.delete(phone=phone, wamid=row.wamid))
         for waiting in WAITING_MESSAGES.find_on(transaction.connection, phone=phone, phone_number_id=number_id):
             transaction.run(
@@ -141,7 +140,7 @@ def _defer_message(state: SimulatorState, transaction: Transaction, message: Sim
     until_ms = message.at_ms + lifetime_ms(template)
     read_after_ms = None if message.read_ms is None else message.read_ms - delivered_ms
     waiting = build_waiting_message(message, waba_id, until_ms, read_after_ms, status, is_delivered=is_delivered)
-    _cancel_statuses(transaction, message, waba_id, keeps_delivery=is_delivered)
+    _cancel_statuses(transaction, message, waba_id, now_ms)
     transaction.run(WAITING_MESSAGES.insert(waiting))
 
 
@@ -169,37 +168,34 @@ def _deliver_waiting(
         _send_status(transaction, waiting, "read", read_ms, waiting.status if is_first else unpriced)
 
 
-def _cancel_statuses(
-    transaction: Transaction, message: SimulatedMessage, waba_id: str, *, keeps_delivery: bool = False
-) -> None:
-    """Delete a message's planned statuses."""
-    dues_ms = [message.read_ms] if keeps_delivery else [message.delivered_ms, message.read_ms]
-    changes = {"read_ms": None} if keeps_delivery else {"delivered_ms": None, "read_ms": None}
+def _cancel_statuses(transaction: Transaction, message: SimulatedMessage, waba_id: str, now_ms: int) -> None:
+    """Cancel a message's delivery and reading, as far as they are planned for later."""
+    planned = [name for name in ("delivered_ms", "read_ms") if (getattr(message, name) or 0) > now_ms]
     transaction.run(
-        MESSAGES.update(changes, position=message.position), *delete_delivery_statuses(message.wamid, waba_id, dues_ms)
+        MESSAGES.update(dict.fromkeys(planned), position=message.position),
+        delete_scheduled(message.wamid, waba_id, now_ms),
     )
 
 
 def _withhold_group_delivery(transaction: Transaction, delivery: GroupDelivery, now_ms: int) -> None:
     """Cancel what is planned for one message to a group, because its phone goes offline."""
-    _cancel_group_read(transaction, delivery, now_ms)
-    changes: dict[str, int | None] = {"read_ms": None}
-    if delivery.delivered_ms is not None and delivery.delivered_ms > now_ms:
-        _cancel_group_status(transaction, delivery, "delivered", delivery.delivered_ms, delivery.delivered_status)
-        changes["delivered_ms"] = None
+    _cancel_group_statuses(transaction, delivery, now_ms, "delivered", "read")
+    delivered_ms = delivery.delivered_ms if (delivery.delivered_ms or 0) <= now_ms else None
+    changes = {"delivered_ms": delivered_ms, "read_ms": None}
     transaction.run(GROUP_DELIVERIES.update(changes, phone=delivery.phone, position=delivery.position))
 
 
-def _cancel_group_read(transaction: Transaction, delivery: GroupDelivery, now_ms: int) -> None:
-    if delivery.read_ms is not None and delivery.read_ms > now_ms:
-        _cancel_group_status(transaction, delivery, "read", delivery.read_ms, delivery.read_status)
-
-
-def _cancel_group_status(
-    transaction: Transaction, delivery: GroupDelivery, kind: str, due_ms: int, content: dict[str, Any] | None
-) -> None:
-    key = {"waba_id": delivery.waba_id, "due_ms": due_ms, "subject": delivery.wamid}
-    transaction.run(OUTBOX.delete(**key, kind=kind, content=content))
+def _cancel_group_statuses(transaction: Transaction, delivery: GroupDelivery, now_ms: int, *kinds: str) -> None:
+    """Delete the planned statuses of one participant; those of the others differ in their content."""
+    planned = {
+        "delivered": (delivery.delivered_ms, delivery.delivered_status),
+        "read": (delivery.read_ms, delivery.read_status),
+    }
+    for kind in kinds:
+        due_ms, content = planned[kind]
+        if due_ms is not None and due_ms > now_ms:
+            key = {"waba_id": delivery.waba_id, "due_ms": due_ms, "subject": delivery.wamid}
+            transaction.run(OUTBOX.delete(**key, kind=kind, content=content))
 
 
 def _deliver_withheld(transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int) -> None:
@@ -221,7 +217,7 @@ def _deliver_withheld(transaction: Transaction, phone: SimulatedPhone, delivery:
 
 def read_group_delivery(transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int) -> None:
     """Mark one delivered message to a group as read, now instead of later."""
-    _cancel_group_read(transaction, delivery, at_ms)
+    _cancel_group_statuses(transaction, delivery, at_ms, "read")
     if phone.sends_read_receipts:
         _send_status(transaction, delivery, "read", at_ms, delivery.read_status)
     transaction.run(GROUP_DELIVERIES.update({"read_ms": at_ms}, phone=delivery.phone, position=delivery.position))

@@ -3,7 +3,6 @@
 The time stamp of a status is its due time, so a row whose due time changes needs no new content.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -139,15 +138,6 @@ def add_update(update: Update, update_id: int) -> Statement:
     return _ADD_UPDATE, (*members, column_value(update.content), update_id)
 
 
-def delete_delivery_statuses(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> list[Statement]:
-    """Return the statements that delete the `delivered` and `read` statuses planned for these times."""
-    return [
-        OUTBOX.delete(waba_id=waba_id, due_ms=due_ms, subject=wamid, kind=kind)
-        for due_ms in dues_ms
-        for kind in ("delivered", "read")
-    ]
-
-
-def delete_scheduled(wamid: str, waba_id: str, after_ms: int, kind: str) -> Statement:
-    """Return the statement that deletes the planned statuses of a kind; an empty kind means all."""
+def delete_scheduled(wamid: str, waba_id: str, after_ms: int, kind: str = "") -> Statement:
+    """Return the statement that deletes a message's statuses planned for later, of a kind; an empty kind means all."""
     return _DELETE_SCHEDULED, {"waba_id": waba_id, "wamid": wamid, "after_ms": after_ms, "kind": kind}
