@@ -98,7 +98,8 @@ async def test_selection_is_kept_while_more_results_arrive(tabs: Tabs) -> None:
     chosen = tab.page.locator("#palette-list li[aria-selected='true']")
     before = await chosen.inner_text()
     released.set()
-    await results.get_by_text("Ann").wait_for()
+    await results.get_by_text("Phone, 15550002001").wait_for()
+    await results.get_by_text("Conversation, +1 555 000 2001").wait_for()  # from the server, before or after the phones
 
     assert "Phone +5550002001" in before
     assert await chosen.inner_text() == before
