@@ -24,7 +24,7 @@ from docs.evidence_pages import (
 from docs.message_pages import callbacks_page, operator_codes_page, states_page
 from docs.operation_table import operation_table
 from docs.service_pages import commands_page, metrics_page, settings_page
-from docs.simulator_pages import control_page, faults_page
+from docs.simulator_pages import control_page, faults_page, graph_page
 from docs.source_pages import NAMES
 from waypost.client.operations import TABLE
 
@@ -46,6 +46,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "operator-codes.md": operator_codes_page,
     "commands.md":       commands_page,
     "control.md":        control_page,
+    "graph.md":          graph_page,
     "faults.md":         faults_page,
     "metrics.md":        metrics_page,
     "testing.md":        testing_page,

@@ -1,5 +1,6 @@
-"""Reference pages of the simulator: the control API, and its faults."""
+"""Reference pages of the simulator: the control API, the Graph API, and faults."""
 
+import json
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -14,7 +15,8 @@ from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIG
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.media.control import MediaBody
 from waypost.simulator.serving.control_api import CALLS
-from waypost.simulator.state.graph_operations import call_names
+from waypost.simulator.serving.graph_routes import NODE_IDS, OPERATIONS
+from waypost.simulator.state.graph_operations import GraphOperation, call_names
 from waypost.simulator.state.settings import ChangeableSettings
 
 
@@ -67,6 +69,49 @@ def control_page() -> str:
 
 def _descriptions(type_: Any) -> Iterator[str]:
     return (one.description for one in get_args(type_)[1:] if isinstance(one, Meta) and one.description)
+
+
+def graph_page() -> str:
+    """Return the page of the simulator's Graph API, with a sample of each response that only reads."""
+    operations = [
+        (
+            row.method,
+            f"`{_graph_path(row)}`",
+            f"`{row.name}`",
+            "no token"
+            if row.is_open
+            else f"`{row.permission}`"
+            if row.permission and isinstance(row.node, type)
+            else "any",
+            (row.function.__doc__ or "").partition("\n")[0].partition(" Source: ")[0],
+        )
+        for row in sorted(OPERATIONS, key=_graph_path)
+    ]
+    samples = [
+        part
+        for row in OPERATIONS
+        if row.sample is not None
+        for part in (
+            f"### GET {_graph_path(row)}",
+            f"```json\n{json.dumps(row.sample, indent=2, ensure_ascii=False)}\n```",
+        )
+    ]
+    return page(
+        "Graph API of the simulator",
+        "The operations of the operator's Graph API that the simulator has, below any version, such as `/v25.0/`. The token "
+        "is `Authorization: Bearer …`; an object of another account looks like an unknown one. [Faults](faults.md) of "
+        "calls are armed by the operation's name.",
+        "## Operations",
+        table(("Method", "Path", "Name", "Permission", "Effect"), operations),
+        "## Samples",
+        "Responses to requests that only read, without `fields`. A test compares them with those of a running simulator.",
+        *samples,
+    )
+
+
+def _graph_path(row: GraphOperation) -> str:
+    begin = row.node if isinstance(row.node, str) else f"{{{NODE_IDS[row.node]}}}"
+    return f"/{begin}/{row.edge.replace('{}', '{name}')}".rstrip("/")
 
 
 def faults_page() -> str:

@@ -3,7 +3,8 @@
 Source: the operator's pages "App access tokens" and "App subscriptions".
 """
 
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,12 +14,23 @@ from waypost.simulator.accounts.model import set_number_webhook
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.messages.marketing import find_marketing_status
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import read_pin
-from waypost.simulator.state.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription, Number
+from waypost.simulator.state.accounts import (
+    SUBSCRIPTIONS,
+    Account,
+    Business,
+    GraphApp,
+    GraphSubscription,
+    Number,
+    owner_id,
+)
 from waypost.simulator.state.graph_operations import GraphOperations
+from waypost.simulator.state.nodes import NodeKind, app_data, health_status, page
 from waypost.simulator.state.records import NAMES, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.tokens import check_token, debug_view
 from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, retry_now, verify_endpoint
 
@@ -180,3 +192,98 @@ async def change_number(state: SimulatorState, call: Call, number: Number) -> di
         pin = read_pin("pin", fields["pin"])
         await state.transact(lambda transaction: transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0))
     return GRAPH_SUCCESS
+
+
+class _AccountView(NamedTuple):
+    """An account, and the state that its fields are made of."""
+
+    state: SimulatorState
+    account: Account
+
+
+def list_subscribed_apps(state: SimulatorState, _call: Call | None, account: Account) -> dict[str, Any]:
+    """Return the apps subscribed to an account, with their overriding callback URIs. Source: facts 1."""
+    return {
+        "data": [
+            {
+                "whatsapp_business_api_data": app_data(account, subscription.app_id),
+                **({"override_callback_uri": subscription.override_uri} if subscription.override_uri else {}),
+            }
+            for subscription in state.accounts.subscriptions_of(account.waba_id)
+        ]
+    }
+
+
+_ACCOUNT_NODE: Final = NodeKind[_AccountView](  # Source: facts 1, "WABA node"
+    "WhatsAppBusinessAccount",
+    ("id", "name", "timezone_id", "message_template_namespace"),
+    {
+        "id": lambda view: view.account.waba_id,
+        "name": lambda view: view.account.name,
+        "timezone_id": "1",
+        "message_template_namespace": lambda view: view.account.namespace,
+        "account_review_status": "APPROVED",
+        "business_verification_status": "verified",
+        "currency": "USD",
+        "country": "US",
+        "status": "ACTIVE",
+        "ownership_type": "CLIENT_OWNED",
+        "health_status": lambda view: health_status("WABA", view.account.waba_id),
+        "subscribed_apps": lambda view: list_subscribed_apps(view.state, None, view.account),
+        "is_enabled_for_insights": True,
+        "owner_business_info": lambda view: {"id": owner_id(view.account), "name": view.account.name},
+        "on_behalf_of_business_info": None,
+        "primary_funding_id": None,
+        "purchase_order_number": None,
+        "marketing_messages_lite_api_status": lambda view: find_marketing_status(view.state, view.account.waba_id),
+        "marketing_messages_onboarding_status": lambda view: find_marketing_status(view.state, view.account.waba_id),
+        "disable_marketing_messages_on_cloud_api": False,
+    },
+)
+
+
+def show_account(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+    """Return a business account as the operator shows it. Source: facts 1, "WABA node"."""
+    return _ACCOUNT_NODE.show(_AccountView(state, account), call.query.get("fields"))
+
+
+def list_owned_accounts(state: SimulatorState, call: Call, business: Business) -> dict[str, Any]:
+    """Return the accounts that a business owns. Source: the operator's page "Manage accounts"."""
+    return _list_accounts(state, call, business.owned)
+
+
+def list_shared_accounts(state: SimulatorState, call: Call, business: Business) -> dict[str, Any]:
+    """Return the accounts that are shared with a business. Source: the operator's page "Manage accounts"."""
+    return _list_accounts(state, call, business.shared)
+
+
+def _list_accounts(state: SimulatorState, call: Call, accounts: Iterable[Account]) -> dict[str, Any]:
+    """Return accounts, as far as the token is for them."""
+    for name in ("filtering", "sort"):
+        if name in call.query:
+            raise bad_parameter(f"Param {name}: simulated accounts have no creation time to filter or sort by.")
+    token = check_token(state, call.token)
+    return page(
+        call,
+        [account for account in accounts if account.waba_id in token.waba_ids],
+        lambda account: account.waba_id,
+        lambda account: show_account(state, call, account),
+    )
+
+
+def list_app_subscriptions(_state: SimulatorState, _call: Call, app: GraphApp) -> dict[str, Any]:
+    """Return an app's webhook subscription. Source: the operator's page "App subscriptions"."""
+    if not app.callback_uri:
+        return {"data": []}
+    fields = [{"name": name, "version": "v25.0"} for name in app.fields]
+    subscription = {"object": "whatsapp_business_account", "callback_url": app.callback_uri, "active": True}
+    return {"data": [{**subscription, "fields": fields}]}
+
+
+@operation("debug_token.read", "GET", "debug_token")
+async def debug_token(state: SimulatorState, call: Call) -> dict[str, Any]:
+    """Return the debug data of a token. Source: the operator's page "Debug-Token"."""
+    token = call.query.get("input_token")
+    if not token:
+        raise is_missing("input_token")
+    return {"data": debug_view(state, token)}

@@ -2,7 +2,6 @@
 
 import datetime
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -30,7 +29,7 @@ from waypost.simulator.flows.model import (
 )
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.nodes import app_data, node_fields, page
+from waypost.simulator.state.nodes import NodeKind, app_data, health_status, page
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
@@ -53,35 +52,6 @@ class _FlowView:
     flow: Flow
     account: Account
     preview: dict[str, str]
-
-
-def _health(flow: Flow) -> dict[str, Any]:
-    can_send = "AVAILABLE" if flow.status == "PUBLISHED" else "BLOCKED"
-    entity = {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can_send}
-    return {"can_send_message": can_send, "entities": [entity]}
-
-
-# fmt: off
-FLOW_FIELDS: Final[dict[str, Callable[[_FlowView], Any]]] = {
-    "id":                lambda view: view.flow.flow_id,
-    "name":              lambda view: view.flow.name,
-    "status":            lambda view: view.flow.status,
-    "categories":        lambda view: view.flow.categories,
-    "validation_errors": lambda view: view.flow.errors,
-    "json_version":      lambda view: text_or_none(view.flow.content.get("version")),
-    "data_api_version":  lambda view: text_or_none(view.flow.content.get("data_api_version")),
-    "endpoint_uri":      lambda view: view.flow.endpoint_uri or None,
-    "preview":           lambda view: view.preview,
-    "updated_at":        lambda view: _iso(view.flow.updated_ms),
-    "whatsapp_business_account": lambda view: {
-        "id": view.account.waba_id, "name": view.account.name, "currency": "USD",
-        "timezone_id": "1", "message_template_namespace": view.account.namespace,
-    },
-    "application":   lambda view: app_data(view.account, view.account.app_id),
-    "health_status": lambda view: _health(view.flow),
-}
-# fmt: on
-_DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")
 
 
 # fmt: off
@@ -173,7 +143,7 @@ def list_flows(state: SimulatorState, call: Call, account: Account) -> dict[str,
         call,
         account_flows(state, account.waba_id),
         lambda flow: f"{flow.created_ms:015d}.{flow.flow_id}",
-        lambda flow: flow_node(state, call, flow),
+        lambda flow: show_flow(state, call, flow),
     )
 
 
@@ -301,7 +271,41 @@ def _flow_error(code: int, title: str, message: str) -> GraphApiError:
     return error
 
 
-def flow_node(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+def _iso(at_ms: int) -> str:
+    at = datetime.datetime.fromtimestamp(at_ms // 1000, tz=datetime.UTC)
+    return at.strftime("%Y-%m-%dT%H:%M:%S+0000")
+
+
+_FLOW_NODE: Final = NodeKind[_FlowView](
+    "Flow",
+    ("id", "name", "status", "categories", "validation_errors"),
+    {
+        "id": lambda view: view.flow.flow_id,
+        "name": lambda view: view.flow.name,
+        "status": lambda view: view.flow.status,
+        "categories": lambda view: view.flow.categories,
+        "validation_errors": lambda view: view.flow.errors,
+        "json_version": lambda view: text_or_none(view.flow.content.get("version")),
+        "data_api_version": lambda view: text_or_none(view.flow.content.get("data_api_version")),
+        "endpoint_uri": lambda view: view.flow.endpoint_uri or None,
+        "preview": lambda view: view.preview,
+        "updated_at": lambda view: _iso(view.flow.updated_ms),
+        "whatsapp_business_account": lambda view: {
+            "id": view.account.waba_id,
+            "name": view.account.name,
+            "currency": "USD",
+            "timezone_id": "1",
+            "message_template_namespace": view.account.namespace,
+        },
+        "application": lambda view: app_data(view.account, view.account.app_id),
+        "health_status": lambda view: health_status(
+            "FLOW", view.flow.flow_id, "AVAILABLE" if view.flow.status == PUBLISHED else "BLOCKED"
+        ),
+    },
+)
+
+
+def show_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
     """Return a flow's fields."""
     account = state.accounts.by_id[flow.waba_id]
     until_ms = state.clock.now_ms() + _PREVIEW_LIFETIME_MS
@@ -310,9 +314,4 @@ def flow_node(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
         "expires_at": _iso(until_ms),
     }
     names = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
-    return node_fields(FLOW_FIELDS, _FlowView(flow, account, preview), names, _DEFAULT, "Flow")
-
-
-def _iso(at_ms: int) -> str:
-    at = datetime.datetime.fromtimestamp(at_ms // 1000, tz=datetime.UTC)
-    return at.strftime("%Y-%m-%dT%H:%M:%S+0000")
+    return _FLOW_NODE.show(_FlowView(flow, account, preview), names)

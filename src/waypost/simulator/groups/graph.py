@@ -138,6 +138,11 @@ def delete_group(transaction: Transaction, _call: Call, group: SimulatedGroup) -
     return _accept(transaction, known, "group_delete", {})
 
 
+def show_invite_link(_state: SimulatorState, _call: Call, group: SimulatedGroup) -> dict[str, Any]:
+    """Return a group's invite link."""
+    return {"messaging_product": "whatsapp", "invite_link": group.invite_link}
+
+
 @operation("groups.invite_link", "POST", SimulatedGroup, "invite_link", permission=MESSAGING)
 def reset_invite_link(transaction: Transaction, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Replace a group's invite link, which invalidates the old one, and return the new one."""

@@ -1,16 +1,17 @@
 """Graph API calls for a number: its block list, and changes of its PIN, name and callback URI."""
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, trace_id
 from waypost.simulator.apis.parameters import ProductParameters, read_parameters
 from waypost.simulator.apis.requests import Call
-from waypost.simulator.numbers.model import BLOCKS, block_phones, unblock_phones
-from waypost.simulator.state.accounts import Number
+from waypost.simulator.numbers.model import BLOCKS, block_phones, find_restriction, unblock_phones
+from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.nodes import page
+from waypost.simulator.state.nodes import NodeKind, health_status, page
 from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING
 
@@ -99,3 +100,120 @@ def _block_response(
             "fbtrace_id": trace_id(state.ids),
         }
     return response
+
+
+class _NumberView(NamedTuple):
+    """A number as one app sees it, and the state that its fields are made of."""
+
+    state: SimulatorState
+    number: Number
+    app_id: str
+
+    def record(self, kind: str) -> dict[str, Any]:
+        """Return a record of the number."""
+        return self.state.record(self.number.phone_number_id, kind)
+
+    def status(self, name: str, usual: str) -> str:
+        """Return a status that the control API has set, or the default."""
+        return str(self.record(NUMBER_STATUS).get(name, usual))
+
+
+def _display(number: Number) -> str:
+    # Imported on first use: the tables of the world's numbering plans are large.
+    import phonenumbers
+
+    try:
+        parsed = phonenumbers.parse("+" + number.phone_number)
+    except phonenumbers.NumberParseException:
+        return "+" + number.phone_number
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+
+
+def _country(number: Number) -> tuple[str, str] | tuple[None, None]:
+    """Return the calling code and the code of a number's country."""
+    import phonenumbers
+
+    try:
+        code = phonenumbers.parse("+" + number.phone_number).country_code or 0
+    except phonenumbers.NumberParseException:
+        return None, None
+    return str(code), phonenumbers.region_code_for_country_code(code)
+
+
+def _webhooks(view: _NumberView) -> dict[str, str] | None:
+    """Return the callback URIs of a number, by their source. Source: facts 7.1, "One callback per app"."""
+    accounts, number = view.state.accounts, view.number
+    subscription, app = accounts.subscription(number.waba_id, view.app_id), accounts.apps.get(view.app_id)
+    uris = {
+        "phone_number": accounts.number_override(view.app_id, number.phone_number_id),
+        "whatsapp_business_account": subscription.override_uri if subscription is not None else "",
+        "application": app.callback_uri if app is not None else "",
+    }
+    return {name: uri for name, uri in uris.items() if uri} or None
+
+
+def _number_status(view: _NumberView) -> str:
+    restriction = find_restriction(view.state, view.number.phone_number_id)
+    return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
+
+
+_NUMBER_NODE: Final = NodeKind[_NumberView](  # Source: facts 1, "Phone node"
+    "WhatsAppBusinessPhoneNumber",
+    ("id", "display_phone_number", "verified_name", "quality_rating"),
+    {
+        "id": lambda view: view.number.phone_number_id,
+        "display_phone_number": lambda view: _display(view.number),
+        "verified_name": lambda view: view.number.name,
+        "quality_rating": lambda view: view.status("quality_rating", "GREEN"),
+        "quality_score": lambda view: {"score": view.status("quality_rating", "GREEN")},
+        "throughput": lambda view: {"level": "STANDARD" if view.number.throughput <= 80 else "HIGH"},
+        "status": _number_status,
+        "code_verification_status": lambda view: (
+            "NOT_VERIFIED" if view.record(REGISTRATION).get("needs_code") else "VERIFIED"
+        ),
+        "name_status": lambda view: view.status("name_status", "APPROVED"),
+        "platform_type": "CLOUD_API",
+        "account_mode": lambda view: "LIVE" if view.record(ALLOWED).get("phones") is None else "SANDBOX",
+        "is_pin_enabled": lambda view: bool(view.record(REGISTRATION).get("pin")),
+        "is_official_business_account": lambda view: view.record(NAMES).get("oba_status") == "APPROVED",
+        "whatsapp_business_manager_messaging_limit": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
+        "messaging_limit_tier": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
+        "webhook_configuration": _webhooks,
+        "conversational_automation": lambda view: {
+            "prompts": [],
+            "commands": [],
+            "enable_welcome_message": False,
+            **view.record(AUTOMATION),
+            "id": view.number.phone_number_id,
+        },
+        "health_status": lambda view: health_status("PHONE_NUMBER", view.number.phone_number_id),
+        "country_dial_code": lambda view: _country(view.number)[0],
+        "country_code": lambda view: _country(view.number)[1],
+        "is_on_biz_app": lambda view: view.number.is_on_business_app,
+        "is_preverified_number": False,
+        "search_visibility": "NON_VISIBLE",
+        "eligibility_for_api_business_global_search": "NON_ELIGIBLE_UNDEFINED_COUNTRY",
+        "last_onboarded_time": None,
+        "new_name_status": lambda view: view.record(NAMES).get("requested_status", "NONE"),
+        "new_display_name": lambda view: view.record(NAMES).get("requested_name"),
+        "official_business_account": lambda view: {"oba_status": view.record(NAMES).get("oba_status", "NOT_STARTED")},
+        "certificate": None,
+        "new_certificate": None,
+    },
+)
+
+
+def show_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Return a business phone number as the operator shows it to an app. Source: facts 1, "Phone node"."""
+    return _NUMBER_NODE.show(_NumberView(state, number, call.app_id), call.query.get("fields"))
+
+
+def show_automation(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Return a number's conversational components."""
+    return _NUMBER_NODE.show(_NumberView(state, number, call.app_id), "conversational_automation")
+
+
+def list_numbers(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+    """Return an account's numbers. Source: facts 1, "Phone list"."""
+    numbers = state.accounts.numbers_of(account.waba_id)
+    return page(call, numbers, lambda number: number.phone_number_id, lambda number: show_number(state, call, number))

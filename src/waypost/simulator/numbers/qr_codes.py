@@ -104,8 +104,9 @@ def _find(transaction: Transaction, number: Number, code: str) -> QrCode:
     return known
 
 
-def list_qr_codes(state: SimulatorState, call: Call, number: Number, code: str | None) -> dict[str, Any]:
+def list_qr_codes(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's QR codes, newest first, or that of a code; an empty list if it has none, as clients expect."""
+    code = call.names[0] if call.names else call.query.get("code")
     names, image_format = requested_fields(call), None
     for name in names:
         if image := _IMAGE_FIELD.fullmatch(name):

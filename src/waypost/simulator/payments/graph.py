@@ -101,6 +101,11 @@ def list_configurations(state: SimulatorState, _call: Call, account: Account) ->
     return {"data": [{"payment_configurations": configurations}]}
 
 
+def show_configuration(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+    """Return a payment configuration of an account."""
+    return {"data": [find_configuration(state, account.waba_id, call.names[0]).view()]}
+
+
 @operation("payment_configurations.create", "POST", Account, "payment_configuration")
 def create_configuration(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
     """Create a payment configuration that is not connected yet, and return the link that connects it."""

@@ -4,24 +4,30 @@ from typing import Any, Final
 
 from waypost.simulator.accounts import graph as apps
 from waypost.simulator.accounts import signups
+from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.flows import graph as flows
+from waypost.simulator.flows.model import Flow
 from waypost.simulator.groups import graph as groups
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.media import graph as media
 from waypost.simulator.media import uploads
+from waypost.simulator.media.model import SimulatedMedia
+from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
 from waypost.simulator.numbers import graph as numbers
 from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, registration, settings
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.serving import nodes
-from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.accounts import Account, Business, GraphApp, Number
 from waypost.simulator.state.graph_operations import GraphOperation, GraphOperations
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING
 from waypost.simulator.templates import graph as templates
+from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()
 
@@ -53,7 +59,7 @@ async def show_insights(state: SimulatorState, call: Call, ad: SimulatedAd) -> G
     return {"data": [await read_insights(state, ad.template, call.query)]}
 
 
-_ROWS: Final = (
+OPERATIONS: Final = (
     *operation.rows,
     *(
         row
@@ -79,11 +85,25 @@ _ROWS: Final = (
         for row in module.operation.rows
     ),
 )
+NODE_IDS: Final[dict[type, str]] = {
+    Account: "waba_id",
+    Business: "business_id",
+    Flow: "flow_id",
+    GraphApp: "app_id",
+    Number: "phone_number_id",
+    Signup: "signup_id",
+    SimulatedAd: "ad_id",
+    SimulatedGroup: "group_id",
+    SimulatedMedia: "media_id",
+    SimulatedTemplate: "template_id",
+    UploadSession: "upload_id",
+}
+"""The names of the ids that paths begin with."""
 ROUTES: Final[dict[tuple[type, str, str], GraphOperation]] = {
-    (row.node, row.method, row.edge): row for row in _ROWS if isinstance(row.node, type)
+    (row.node, row.method, row.edge): row for row in OPERATIONS if isinstance(row.node, type)
 }
 """The operations on an object, by its type, method and edge."""
 ROOT_ROUTES: Final[dict[tuple[str, str], GraphOperation]] = {
-    (row.method, row.node): row for row in _ROWS if isinstance(row.node, str)
+    (row.method, row.node): row for row in OPERATIONS if isinstance(row.node, str)
 }
 """The other operations, by method and first segment of the path."""

@@ -1,269 +1,225 @@
-"""The operator's nodes: tables of the fields of each kind of object, and the calls that only read them."""
+"""The nodes and edges of the Graph API that only read memory, each with a sample of its response.
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+The reference page shows the samples, and a test holds them to the responses of a running simulator.
+"""
 
-from waypost.simulator.apis.errors import bad_parameter
-from waypost.simulator.apis.parameters import is_missing
-from waypost.simulator.apis.requests import Call
-from waypost.simulator.flows.graph import flow_node, list_flows
+from typing import Any, Final
+
+from waypost.simulator.accounts.graph import (
+    list_app_subscriptions,
+    list_owned_accounts,
+    list_shared_accounts,
+    list_subscribed_apps,
+    show_account,
+)
+from waypost.simulator.flows.graph import list_flows, show_flow
 from waypost.simulator.flows.model import Flow
-from waypost.simulator.groups.graph import list_groups, list_join_requests, show_group
+from waypost.simulator.groups.graph import list_groups, list_join_requests, show_group, show_invite_link
 from waypost.simulator.groups.model import SimulatedGroup
-from waypost.simulator.messages.marketing import find_marketing_status
-from waypost.simulator.numbers.model import find_restriction
+from waypost.simulator.numbers.graph import list_numbers, show_automation, show_number
 from waypost.simulator.numbers.names import show_username, suggest_usernames
 from waypost.simulator.numbers.qr_codes import list_qr_codes
 from waypost.simulator.numbers.settings import show_commerce, show_key, show_settings
-from waypost.simulator.payments.graph import list_configurations
-from waypost.simulator.payments.model import find_configuration
-from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, owner_id
+from waypost.simulator.payments.graph import list_configurations, show_configuration
+from waypost.simulator.state.accounts import Account, Business, GraphApp, Number
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.nodes import Fields, app_data, health_status, node_fields, page
-from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
-from waypost.simulator.state.simulator_state import SimulatorState
-from waypost.simulator.state.tokens import MANAGEMENT, MESSAGING, check_token, debug_view
-from waypost.simulator.templates.nodes import template_node
+from waypost.simulator.state.tokens import MESSAGING
+from waypost.simulator.templates.nodes import show_template
 from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()
 
-Node = TypeVar("Node")
+_WABA_ID: Final = "1000000000000001"
+_NUMBER_ID: Final = "2000000000000002"
+_APP_ID: Final = "3000000000000003"
+_ACCOUNT: Final = {
+    "id": _WABA_ID,
+    "name": "Acme",
+    "timezone_id": "1",
+    "message_template_namespace": "58e6d318_b627_4112_b9c7_2961197553ea",
+}
+_NUMBER: Final = {
+    "id": _NUMBER_ID,
+    "display_phone_number": "+1 555-000-1111",
+    "verified_name": "Acme Shop",
+    "quality_rating": "GREEN",
+}
+_FLOW: Final = {
+    "id": "5000000000000005",
+    "name": "booking",
+    "status": "DRAFT",
+    "categories": ["APPOINTMENT_BOOKING"],
+    "validation_errors": [],
+}
+_GROUP_ID: Final = "Y2FwaV9ncm91cDoxNTU1MDAwMTExMTo4NjE1MTU1NDg1MDAwNDExNzc"
+_QR_CODE: Final = {
+    "code": "ZIKCBIL24SA7B1",
+    "prefilled_message": "I would like to book a table",
+    "deep_link_url": "https://wa.me/message/ZIKCBIL24SA7B1",
+}
+_CONFIGURATION: Final = {
+    "configuration_name": "shop",
+    "merchant_category_code": {"code": "5411", "description": ""},
+    "purpose_code": {"code": "00", "description": ""},
+    "status": "Active",
+    "provider_mid": "mid_123456789012",
+    "provider_name": "razorpay",
+    "created_timestamp": 1760000000,
+    "updated_timestamp": 1760000600,
+}
+_KEY: Final = {
+    "business_public_key": "-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY-----",
+    "business_public_key_signature_status": "VALID",
+}
 
 
-@dataclass(frozen=True)
-class NodeView(Generic[Node]):
-    """An object with what its fields are made of; a number is shown as one app sees it."""
-
-    state: SimulatorState
-    node: Node
-    app_id: str = ""
-
-    def record(self, kind: str) -> dict[str, Any]:
-        """Return a record of a number."""
-        return self.state.record(self.node.phone_number_id, kind) if isinstance(self.node, Number) else {}
-
-    def status(self, name: str, usual: str) -> str:
-        """Return a status that the control API has set, or the default."""
-        return str(self.record(NUMBER_STATUS).get(name, usual))
+def _page(item: dict[str, Any], cursor: str) -> dict[str, Any]:
+    """Return a page of a list with one item."""
+    return {"data": [item], "paging": {"cursors": {"before": cursor, "after": cursor}}}
 
 
-def _display(number: Number) -> str:
-    # Imported on first use: the tables of the world's numbering plans are large.
-    import phonenumbers
+_ACCOUNTS: Final = _page(_ACCOUNT, "MTAwMDAwMDAwMDAwMDAwMQ")
+_CODES: Final = _page(_QR_CODE, "OTk4MjM5OTk5OTk5OTk5IFpJS0NCSUwyNFNBN0Ix")
 
-    try:
-        parsed = phonenumbers.parse("+" + number.phone_number)
-    except phonenumbers.NumberParseException:
-        return "+" + number.phone_number
-    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
-
-
-def _country(number: Number) -> tuple[str, str] | tuple[None, None]:
-    """Return the calling code and the code of a number's country."""
-    import phonenumbers
-
-    try:
-        code = phonenumbers.parse("+" + number.phone_number).country_code or 0
-    except phonenumbers.NumberParseException:
-        return None, None
-    return str(code), phonenumbers.region_code_for_country_code(code)
-
-
-def subscribed_apps(state: SimulatorState, account: Account) -> dict[str, Any]:
-    """Return the apps subscribed to an account, with their overriding callback URIs. Source: facts 1."""
-    return {
+operation.read("accounts.list_owned", Business, "owned_whatsapp_business_accounts", list_owned_accounts, _ACCOUNTS)
+operation.read("accounts.list_shared", Business, "client_whatsapp_business_accounts", list_shared_accounts, _ACCOUNTS)
+operation.read("accounts.read", Account, "", show_account, _ACCOUNT)
+operation.read(
+    "apps.read_subscriptions",
+    GraphApp,
+    "subscriptions",
+    list_app_subscriptions,
+    {
         "data": [
             {
-                "whatsapp_business_api_data": app_data(account, subscription.app_id),
-                **({"override_callback_uri": subscription.override_uri} if subscription.override_uri else {}),
+                "object": "whatsapp_business_account",
+                "callback_url": "https://business.example/webhooks",
+                "active": True,
+                "fields": [{"name": "messages", "version": "v25.0"}],
             }
-            for subscription in state.accounts.subscriptions_of(account.waba_id)
         ]
-    }
-
-
-def _webhooks(view: NodeView[Number]) -> dict[str, str] | None:
-    """Return the callback URIs of a number, by their source. Source: facts 7.1, "One callback per app"."""
-    accounts, number = view.state.accounts, view.node
-    subscription, app = accounts.subscription(number.waba_id, view.app_id), accounts.apps.get(view.app_id)
-    uris = {
-        "phone_number": accounts.number_override(view.app_id, number.phone_number_id),
-        "whatsapp_business_account": subscription.override_uri if subscription is not None else "",
-        "application": app.callback_uri if app is not None else "",
-    }
-    return {name: uri for name, uri in uris.items() if uri} or None
-
-
-def _marketing_status(view: NodeView[Account]) -> str:
-    return find_marketing_status(view.state, view.node.waba_id)
-
-
-def _number_status(view: NodeView[Number]) -> str:
-    restriction = find_restriction(view.state, view.node.phone_number_id)
-    return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
-
-
-ACCOUNT_FIELDS: Final[Fields[NodeView[Account]]] = {  # Source: facts 1, "WABA node"
-    "id": lambda view: view.node.waba_id,
-    "name": lambda view: view.node.name,
-    "timezone_id": lambda _: "1",
-    "message_template_namespace": lambda view: view.node.namespace,
-    "account_review_status": lambda _: "APPROVED",
-    "business_verification_status": lambda _: "verified",
-    "currency": lambda _: "USD",
-    "country": lambda _: "US",
-    "status": lambda _: "ACTIVE",
-    "ownership_type": lambda _: "CLIENT_OWNED",
-    "health_status": lambda view: health_status("WABA", view.node.waba_id),
-    "subscribed_apps": lambda view: subscribed_apps(view.state, view.node),
-    "is_enabled_for_insights": lambda _: True,
-    "owner_business_info": lambda view: {"id": owner_id(view.node), "name": view.node.name},
-    "on_behalf_of_business_info": lambda _: None,
-    "primary_funding_id": lambda _: None,
-    "purchase_order_number": lambda _: None,
-    "marketing_messages_lite_api_status": _marketing_status,
-    "marketing_messages_onboarding_status": _marketing_status,
-    "disable_marketing_messages_on_cloud_api": lambda _: False,
-}
-ACCOUNT_DEFAULT: Final = ("id", "name", "timezone_id", "message_template_namespace")
-
-NUMBER_FIELDS: Final[Fields[NodeView[Number]]] = {  # Source: facts 1, "Phone node"
-    "id": lambda view: view.node.phone_number_id,
-    "display_phone_number": lambda view: _display(view.node),
-    "verified_name": lambda view: view.node.name,
-    "quality_rating": lambda view: view.status("quality_rating", "GREEN"),
-    "quality_score": lambda view: {"score": view.status("quality_rating", "GREEN")},
-    "throughput": lambda view: {"level": "STANDARD" if view.node.throughput <= 80 else "HIGH"},
-    "status": _number_status,
-    "code_verification_status": lambda view: (
-        "NOT_VERIFIED" if view.record(REGISTRATION).get("needs_code") else "VERIFIED"
-    ),
-    "name_status": lambda view: view.status("name_status", "APPROVED"),
-    "platform_type": lambda _: "CLOUD_API",
-    "account_mode": lambda view: "LIVE" if view.record(ALLOWED).get("phones") is None else "SANDBOX",
-    "is_pin_enabled": lambda view: bool(view.record(REGISTRATION).get("pin")),
-    "is_official_business_account": lambda view: view.record(NAMES).get("oba_status") == "APPROVED",
-    "whatsapp_business_manager_messaging_limit": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
-    "messaging_limit_tier": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
-    "webhook_configuration": _webhooks,
-    "conversational_automation": lambda view: {
-        "prompts": [],
-        "commands": [],
-        "enable_welcome_message": False,
-        **view.record(AUTOMATION),
-        "id": view.node.phone_number_id,
     },
-    "health_status": lambda view: health_status("PHONE_NUMBER", view.node.phone_number_id),
-    "country_dial_code": lambda view: _country(view.node)[0],
-    "country_code": lambda view: _country(view.node)[1],
-    "is_on_biz_app": lambda view: view.node.is_on_business_app,
-    "is_preverified_number": lambda _: False,
-    "search_visibility": lambda _: "NON_VISIBLE",
-    "eligibility_for_api_business_global_search": lambda _: "NON_ELIGIBLE_UNDEFINED_COUNTRY",
-    "last_onboarded_time": lambda _: None,
-    "new_name_status": lambda view: view.record(NAMES).get("requested_status", "NONE"),
-    "new_display_name": lambda view: view.record(NAMES).get("requested_name"),
-    "official_business_account": lambda view: {"oba_status": view.record(NAMES).get("oba_status", "NOT_STARTED")},
-    "certificate": lambda _: None,
-    "new_certificate": lambda _: None,
-}
-NUMBER_DEFAULT: Final = ("id", "display_phone_number", "verified_name", "quality_rating")
-
-
-def account_node(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
-    """Return a business account as the operator shows it. Source: facts 1, "WABA node"."""
-    view = NodeView(state, account)
-    return node_fields(ACCOUNT_FIELDS, view, call.query.get("fields"), ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
-
-
-def number_node(state: SimulatorState, call: Call, number: Number, requested: str | None = None) -> dict[str, Any]:
-    """Return a business phone number as the operator shows it to an app. Source: facts 1, "Phone node"."""
-    view, names = NodeView(state, number, call.app_id), requested or call.query.get("fields")
-    return node_fields(NUMBER_FIELDS, view, names, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
-
-
-def list_numbers(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
-    """Return an account's numbers. Source: facts 1, "Phone list"."""
-    numbers = state.accounts.numbers_of(account.waba_id)
-    return page(call, numbers, lambda number: number.phone_number_id, lambda number: number_node(state, call, number))
-
-
-def list_accounts(state: SimulatorState, call: Call, accounts: Iterable[Account]) -> dict[str, Any]:
-    """Return a business's accounts, as far as the token is for them. Source: the operator's page "Manage accounts"."""
-    for name in ("filtering", "sort"):
-        if name in call.query:
-            raise bad_parameter(f"Param {name}: simulated accounts have no creation time to filter or sort by.")
-    token = check_token(state, call.token)
-    return page(
-        call,
-        [account for account in accounts if account.waba_id in token.waba_ids],
-        lambda account: account.waba_id,
-        lambda account: account_node(state, call, account),
-    )
-
-
-def app_subscriptions(app: GraphApp) -> dict[str, Any]:
-    """Return an app's webhook subscription. Source: the operator's page "App subscriptions"."""
-    if not app.callback_uri:
-        return {"data": []}
-    fields = [{"name": name, "version": "v25.0"} for name in app.fields]
-    subscription = {"object": "whatsapp_business_account", "callback_url": app.callback_uri, "active": True}
-    return {"data": [{**subscription, "fields": fields}]}
-
-
-@operation("debug_token.read", "GET", "debug_token")
-async def debug_token(state: SimulatorState, call: Call) -> dict[str, Any]:
-    """Return the debug data of a token. Source: the operator's page "Debug-Token"."""
-    token = call.query.get("input_token")
-    if not token:
-        raise is_missing("input_token")
-    return {"data": debug_view(state, token)}
-
-
-ReadOnly = tuple[str, type, str, str | None, Callable[[SimulatorState, Call, Any], dict[str, Any]]]
-# fmt: off
-READ_ONLY: Final[tuple[ReadOnly, ...]] = (  # the nodes and edges that only read memory
-    #  name                         node               edge                                  permission  returns
-    ("accounts.list_owned",         Business,          "owned_whatsapp_business_accounts",   MANAGEMENT,
-        lambda state, call, business: list_accounts(state, call, business.owned)),
-    ("accounts.list_shared",        Business,          "client_whatsapp_business_accounts",  MANAGEMENT,
-        lambda state, call, business: list_accounts(state, call, business.shared)),
-    ("accounts.read",               Account,           "",                                   MANAGEMENT, account_node),
-    ("apps.read_subscriptions",     GraphApp,          "subscriptions",                      None,
-        lambda _state, _call, app: app_subscriptions(app)),
-    ("automation.read",             Number,            "conversational_automation",          MANAGEMENT,
-        lambda state, call, number: number_node(state, call, number, "conversational_automation")),
-    ("commerce.read",               Number,            "whatsapp_commerce_settings",         MANAGEMENT, show_commerce),
-    ("encryption.read",             Number,            "whatsapp_business_encryption",       MANAGEMENT, show_key),
-    ("flows.list",                  Account,           "flows",                              MANAGEMENT, list_flows),
-    ("flows.read",                  Flow,              "",                                   MANAGEMENT, flow_node),
-    ("groups.list",                 Number,            "groups",                             MESSAGING,  list_groups),
-    ("groups.list_join_requests",   SimulatedGroup,    "join_requests",                      MESSAGING,
-        list_join_requests),
-    ("groups.read",                 SimulatedGroup,    "",                                   MESSAGING,  show_group),
-    ("groups.read_invite_link",     SimulatedGroup,    "invite_link",                        MESSAGING,
-        lambda _state, _call, group: {"messaging_product": "whatsapp", "invite_link": group.invite_link}),
-    ("numbers.list",                Account,           "phone_numbers",                      MANAGEMENT, list_numbers),
-    ("numbers.read",                Number,            "",                                   MANAGEMENT, number_node),
-    ("numbers.read_settings",       Number,            "settings",                           MANAGEMENT, show_settings),
-    ("payment_configurations.list", Account,           "payment_configurations",             MANAGEMENT,
-        list_configurations),
-    ("payment_configurations.read", Account,           "payment_configuration/{}",           MANAGEMENT,
-        lambda state, call, account: {"data": [find_configuration(state, account.waba_id, call.names[0]).view()]}),
-    ("qr_codes.list",               Number,            "message_qrdls",                      MANAGEMENT,
-        lambda state, call, number: list_qr_codes(state, call, number, call.query.get("code"))),
-    ("qr_codes.read",               Number,            "message_qrdls/{}",                   MANAGEMENT,
-        lambda state, call, number: list_qr_codes(state, call, number, call.names[0])),
-    ("subscriptions.list",          Account,           "subscribed_apps",                    MANAGEMENT,
-        lambda state, _call, account: subscribed_apps(state, account)),
-    ("templates.read",              SimulatedTemplate, "",                                   MANAGEMENT,
-        lambda _state, call, template: template_node(template, call.query.get("fields"))),
-    ("username.read",               Number,            "username",                           MANAGEMENT, show_username),
-    ("username.suggestions",        Number,            "username_suggestions",               MANAGEMENT,
-        suggest_usernames),
+    permission=None,
 )
-# fmt: on
-for row in READ_ONLY:
-    operation.read(*row)
+operation.read(
+    "automation.read",
+    Number,
+    "conversational_automation",
+    show_automation,
+    {
+        "conversational_automation": {
+            "prompts": ["Book a table"],
+            "commands": [{"command_name": "book", "command_description": "Book a table"}],
+            "enable_welcome_message": True,
+            "id": _NUMBER_ID,
+        },
+        "id": _NUMBER_ID,
+    },
+)
+operation.read(
+    "commerce.read",
+    Number,
+    "whatsapp_commerce_settings",
+    show_commerce,
+    {"data": [{"is_catalog_visible": False, "is_cart_enabled": True, "id": _NUMBER_ID}]},
+)
+operation.read("encryption.read", Number, "whatsapp_business_encryption", show_key, {**_KEY, "data": [_KEY]})
+operation.read("flows.list", Account, "flows", list_flows, _page(_FLOW, "MDAxNzYwMDAwMDAwMDAwLjU"))
+operation.read("flows.read", Flow, "", show_flow, _FLOW)
+operation.read(
+    "groups.list",
+    Number,
+    "groups",
+    list_groups,
+    _page({"id": _GROUP_ID, "subject": "Tea lovers", "creation_timestamp": 1760000000}, "MDAxNzYwMDAwMDAwMDAw"),
+    permission=MESSAGING,
+)
+operation.read(
+    "groups.list_join_requests",
+    SimulatedGroup,
+    "join_requests",
+    list_join_requests,
+    _page(
+        {
+            "join_request_id": "MTU1NTEyMzQ1Njc6ODYxNTE1NTQ4NTAwMDQxMTc3",
+            "creation_timestamp": 1760000000,
+            "wa_id": "15551234567",
+            "user_id": "US.339559662758292759",
+        },
+        "MDAxNzYwMDAwMDAwMDAw",
+    ),
+    permission=MESSAGING,
+)
+operation.read(
+    "groups.read",
+    SimulatedGroup,
+    "",
+    show_group,
+    {"messaging_product": "whatsapp", "id": _GROUP_ID, "subject": "Tea lovers"},
+    permission=MESSAGING,
+)
+operation.read(
+    "groups.read_invite_link",
+    SimulatedGroup,
+    "invite_link",
+    show_invite_link,
+    {"messaging_product": "whatsapp", "invite_link": "https://chat.whatsapp.com/e3bbab6d7cf877cedd2b0f"},
+    permission=MESSAGING,
+)
+operation.read("numbers.list", Account, "phone_numbers", list_numbers, _page(_NUMBER, "MjAwMDAwMDAwMDAwMDAwMg"))
+operation.read("numbers.read", Number, "", show_number, _NUMBER)
+operation.read("numbers.read_settings", Number, "settings", show_settings, {"calling": {"status": "ENABLED"}})
+operation.read(
+    "payment_configurations.list",
+    Account,
+    "payment_configurations",
+    list_configurations,
+    {"data": [{"payment_configurations": [_CONFIGURATION]}]},
+)
+operation.read(
+    "payment_configurations.read", Account, "payment_configuration/{}", show_configuration, {"data": [_CONFIGURATION]}
+)
+operation.read("qr_codes.list", Number, "message_qrdls", list_qr_codes, _CODES)
+operation.read("qr_codes.read", Number, "message_qrdls/{}", list_qr_codes, _CODES)
+operation.read(
+    "subscriptions.list",
+    Account,
+    "subscribed_apps",
+    list_subscribed_apps,
+    {
+        "data": [
+            {
+                "whatsapp_business_api_data": {
+                    "id": _APP_ID,
+                    "name": "Acme",
+                    "link": f"https://www.facebook.com/games/?app_id={_APP_ID}",
+                }
+            }
+        ]
+    },
+)
+operation.read(
+    "templates.read",
+    SimulatedTemplate,
+    "",
+    show_template,
+    {
+        "name": "order_update",
+        "parameter_format": "POSITIONAL",
+        "components": [
+            {"type": "BODY", "text": "Hello {{1}}, your order is on its way.", "example": {"body_text": [["Ann"]]}}
+        ],
+        "language": "en_US",
+        "status": "APPROVED",
+        "category": "UTILITY",
+        "id": "1000000000000004",
+    },
+)
+operation.read("username.read", Number, "username", show_username, {"username": "acme.shop", "status": "reserved"})
+operation.read(
+    "username.suggestions",
+    Number,
+    "username_suggestions",
+    suggest_usernames,
+    {"data": [{"username_suggestions": ["acmeshop", "acme_shop", "acme_shop_official"]}]},
+)

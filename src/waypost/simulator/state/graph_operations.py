@@ -1,6 +1,7 @@
 """Declarations of the Graph API's operations: one for each function, beside it."""
 
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
@@ -26,6 +27,7 @@ class GraphOperation(NamedTuple):
     permission: str | None  # that the token needs; None: any token of the account is accepted
     is_streamed: bool  # the function reads the request's body itself
     is_open: bool  # it needs no token: a signed link, or the endpoint where an app gets its token
+    sample: dict[str, Any] | None = None  # of its response, if it only reads memory
 
 
 class GraphOperations:
@@ -55,6 +57,7 @@ class GraphOperations:
         """
 
         def declare(function: Function) -> Function:
+            @wraps(function)
             async def transact(state: Any, *arguments: Any) -> Any:
                 def work(transaction: object) -> Any:
                     return function(transaction, *arguments)
@@ -67,13 +70,23 @@ class GraphOperations:
 
         return declare
 
-    def read(self, name: str, node: type, edge: str, permission: str | None, view: Callable[..., Any]) -> None:
-        """Declare an operation that only reads memory: `view` returns its response."""
+    def read(
+        self,
+        name: str,
+        node: type,
+        edge: str,
+        view: Callable[..., dict[str, Any]],
+        sample: dict[str, Any],
+        *,
+        permission: str | None = MANAGEMENT,
+    ) -> None:
+        """Declare an operation that only reads memory: `view` returns its response, of which there is a sample."""
 
+        @wraps(view)
         async def run(*arguments: Any) -> Any:
             return view(*arguments)
 
-        self._add(GraphOperation("GET", node, edge, name, run, permission, is_streamed=False, is_open=False))
+        self._add(GraphOperation("GET", node, edge, name, run, permission, False, False, sample))
 
 
 def call_names() -> tuple[str, ...]:

@@ -4,7 +4,8 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter
@@ -12,29 +13,36 @@ from waypost.simulator.apis.requests import Call
 from waypost.simulator.state.accounts import Account
 
 Node = TypeVar("Node")
-Fields = Mapping[str, Callable[[Node], Any]]
-"""The fields of a kind of node, each with the function that returns its value."""
 
 
-def node_fields(
-    fields: Fields[Node], target: Node, requested: str | None, default: tuple[str, ...], kind: str
-) -> dict[str, Any]:
-    """Return the requested fields of a node and its id; fields without a value are omitted.
+@dataclass(frozen=True)
+class NodeKind(Generic[Node]):
+    """A kind of node: its name in errors, its fields with their values, and the fields of a request without `fields`.
 
-    Args:
-        requested: the query's `fields`: names joined by commas; text in braces is ignored.
-        default: the fields of a request without `fields`.
-        kind: the node type in the error for an unknown field.
-
-    Raises:
-        GraphApiError: code 100, for a field that this kind of node does not have.
+    The value of a field is the same for all nodes, or a function that returns it.
     """
-    names = default if not requested else tuple(_names(requested))
-    for name in names:
-        if name not in fields:
-            raise unknown_field(name, kind)
-    values = {name: fields[name](target) for name in dict.fromkeys((*names, "id"))}
-    return {name: value for name, value in values.items() if value is not None}
+
+    name: str
+    default: tuple[str, ...]
+    fields: Mapping[str, Callable[[Node], Any] | str | bool | None]
+
+    def show(self, target: Node, requested: str | None) -> dict[str, Any]:
+        """Return the requested fields of a node and its id; fields without a value are omitted.
+
+        Args:
+            target: what the functions get.
+            requested: the query's `fields`: names joined by commas; text in braces is ignored.
+
+        Raises:
+            GraphApiError: code 100, for a field that this kind of node does not have.
+        """
+        names = _names(requested) if requested else self.default
+        for name in names:
+            if name not in self.fields:
+                raise unknown_field(name, self.name)
+        fields = {name: self.fields[name] for name in dict.fromkeys((*names, "id"))}
+        values = {name: value(target) if callable(value) else value for name, value in fields.items()}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def requested_fields(call: Call) -> list[str]:
@@ -54,6 +62,12 @@ def app_data(account: Account, app_id: str) -> dict[str, str]:
         "name": account.name if app_id == account.app_id else f"App {app_id}",
         "link": f"https://www.facebook.com/games/?app_id={app_id}",
     }
+
+
+def health_status(kind: str, node_id: str, can_send: str = "AVAILABLE") -> dict[str, Any]:
+    """Return the field `health_status` of a node: whether messages can be sent with it. Source: facts 1."""
+    entity = {"entity_type": kind, "id": node_id, "can_send_message": can_send}
+    return {"can_send_message": can_send, "entities": [entity]}
 
 
 def _names(requested: str) -> list[str]:
@@ -125,9 +139,3 @@ def _decode_cursor(cursor: str) -> str:
 def _link(call: Call, member: str, cursor: str) -> str:
     query = {name: value for name, value in call.query.items() if name not in ("after", "before", "access_token")}
     return f"{call.url}?{urlencode({**query, member: cursor})}"
-
-
-def health_status(kind: str, node_id: str, can_send: str = "AVAILABLE") -> dict[str, Any]:
-    """Return the member `health_status` of a node."""
-    entity = {"entity_type": kind, "id": node_id, "can_send_message": can_send}
-    return {"can_send_message": can_send, "entities": [entity]}

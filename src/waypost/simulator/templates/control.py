@@ -24,7 +24,7 @@ from waypost.simulator.templates.model import (
     end_pacing,
     start_pacing,
 )
-from waypost.simulator.templates.nodes import template_node
+from waypost.simulator.templates.nodes import TEMPLATE_NODE
 from waypost.simulator.templates.template import REJECTION_REASONS, SimulatedTemplate, TemplateDecision
 
 _ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
@@ -210,4 +210,4 @@ _TEMPLATE_MEMBERS: Final = (
 
 
 def _template_view(template: SimulatedTemplate) -> dict[str, Any]:
-    return {**template_node(template, None), **{name: getattr(template, name) for name in _TEMPLATE_MEMBERS}}
+    return {**TEMPLATE_NODE.show(template, None), **{name: getattr(template, name) for name in _TEMPLATE_MEMBERS}}

@@ -36,7 +36,7 @@ from waypost.simulator.templates.model import (
     find_template,
     unpause,
 )
-from waypost.simulator.templates.nodes import template_node
+from waypost.simulator.templates.nodes import show_template
 from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()
@@ -281,14 +281,14 @@ _SUMMARY: Final[dict[str, Callable[[SimulatorState, list[SimulatedTemplate]], An
 @operation("templates.list", "GET", Account, "message_templates")
 async def list_templates(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's templates, filtered, with an optional summary. Source: facts 2.1."""
-    fields, query = call.query.get("fields"), call.query
+    query = call.query
     filters = [(passes, query[name]) for name, passes in TEMPLATE_FILTERS.items() if query.get(name)]
     templates = account_templates(state, account.waba_id)
     response = page(
         call,
         [template for template in templates if all(passes(template, value) for passes, value in filters)],
         lambda template: f"{template.created_ms:015d}.{template.template_id}",
-        lambda template: template_node(template, fields),
+        lambda template: show_template(state, call, template),
     )
     names = [name.strip() for name in query.get("summary", "").split(",") if name.strip()]
     if any(name not in _SUMMARY for name in names):
