@@ -6,9 +6,9 @@ from waypost.base.clock import DAY_MS, HOUR_MS
 from waypost.base.json_values import list_or_none
 from waypost.simulator.apis.errors import message_error
 from waypost.simulator.flows.model import BLOCKED, FLOWS, THROTTLED, Flow
-from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.numbers.model import find_restriction
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.phones.script_steps import RenderedMessage
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NUMBER_STATUS
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.usage_counts import FLOW_SENDS, REACHED, note_usage, recent_usage

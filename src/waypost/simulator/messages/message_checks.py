@@ -12,10 +12,11 @@ from waypost.simulator.messages.limits import check_limits, check_send_rates, ch
 from waypost.simulator.messages.marketing import MARKETING_CATEGORY, MARKETING_MARK, check_marketing_request
 from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
-from waypost.simulator.messages.template_sends import RenderedMessage, render_template
+from waypost.simulator.messages.template_sends import render_template
 from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.phones.phones import recipient_digits
+from waypost.simulator.state.phones.script_steps import RenderedMessage
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.templates.model import find_template
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, lifetime_ms

@@ -16,6 +16,7 @@ from waypost.base.json_values import (
 from waypost.simulator.apis.errors import message_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences, render_media
 from waypost.simulator.messages.template_buttons import check_code, check_count, fill_text, render_button
+from waypost.simulator.state.phones.script_steps import RenderedMessage
 from waypost.simulator.templates.template import SimulatedTemplate
 
 _MAX_HEADER_TEXT_CHARS: Final = 60  # Source: facts 2.3; also after the variables are filled
@@ -23,9 +24,6 @@ _HEADER_FORMATS: Final = (*HEADER_TYPE_PREFIXES, "LOCATION", "PRODUCT", "TEXT")
 _MAX_BODY_CHARS: Final = 1024  # Source: facts 2.3: also after the variables are filled
 _MAX_OFFER_BODY_CHARS: Final = 600  # Source: facts 2.3
 _MAX_TEMPLATE_CARD_BODY_CHARS: Final = 160  # Source: facts 2.3
-
-RenderedMessage = dict[str, Any]
-"""A message as a phone shows it: `text`, and if present `header`, `footer`, `buttons`, `cards`, … ."""
 
 
 @dataclass

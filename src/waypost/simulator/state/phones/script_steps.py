@@ -20,6 +20,7 @@ _TAPPABLE_TYPES: Final = ("QUICK_REPLY", "REPLY", "LIST_ROW")
 _FORM_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 RenderedMessage = dict[str, Any]
+"""A message as a phone shows it: `text`, and if present `header`, `footer`, `buttons`, `cards`, … ."""
 
 
 @dataclass(frozen=True)
