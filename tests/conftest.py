@@ -17,6 +17,7 @@ from tests.support.declared_responses import checked_responses
 from tests.support.memory_folder import folder_in_memory
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
+from tests.support.shared_work import shared_work
 from tests.support.store_locations import (
     Databases,
     PostgresLocation,
@@ -76,6 +77,13 @@ def logs() -> Iterator[Callable[[], None]]:
 
         quiet()
         yield quiet
+
+
+@pytest.fixture(autouse=True, scope="session")
+def work_is_shared() -> Iterator[None]:
+    """Do once what every service would do again when it starts."""
+    with shared_work():
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, text
 
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
 from tests.support.manual_clock import ManualClock
+from waypost.admin import authorisation
 from waypost.api.limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.encryption import hash_secret
@@ -124,7 +125,10 @@ async def test_reads_have_no_entry_except_that_of_a_secret(waypost: Waypost) -> 
     assert entry.subject == "subscription_id=5"
 
 
-async def test_after_ten_wrong_tokens_an_address_gets_429_even_with_the_right_one(waypost: Waypost) -> None:
+async def test_after_ten_wrong_tokens_an_address_gets_429_even_with_the_right_one(
+    waypost: Waypost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authorisation, "_REJECTED_DELAY_S", 0)
     statuses = [
         (await send_request(waypost, "GET", "/admin/apps", token=f"wrong{number}"))[0] for number in range(MOST + 20)
     ]

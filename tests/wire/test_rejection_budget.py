@@ -11,6 +11,7 @@ import pytest
 from tests.support.builders import INSTANCE_KEY
 from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
+from waypost.api import asgi
 from waypost.api.limits import BUDGET_BYTES, MAX_OWNERS, MIN_REQUEST_BYTES, RejectionBudgets
 from waypost.api.requests import FREE_BODY_BYTES, MAX_HELD_BYTES
 from waypost.assembly.service import Waypost
@@ -33,7 +34,11 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture(params=[False, True], ids=["rates off", "rates on"])
-async def waypost(tmp_path: Path, clock: ManualClock, request: pytest.FixtureRequest) -> AsyncIterator[Waypost]:
+async def waypost(
+    tmp_path: Path, clock: ManualClock, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Waypost]:
+    """A service whose responses about a spent budget do not wait."""
+    monkeypatch.setattr(asgi, "SPENT_DELAY_S", 0)
     settings = Settings(data=tmp_path, secret_key=INSTANCE_KEY, admin_token=TOKEN, rates=request.param)
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()

@@ -71,12 +71,11 @@ class ControlApi:
     """The ASGI application under `/control`."""
 
     def __init__(self, state: SimulatorState) -> None:
-        self._services = state
-        self._router = Router([self._route(call) for call in CALLS])
+        self.state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the caller, then run the call."""
-        settings = self._services.settings.value
+        settings = self.state.settings.value
         request = Request(scope)
         try:
             check_caller(
@@ -94,7 +93,7 @@ class ControlApi:
 
     async def _run_route(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the request's route; an exception becomes a JSON response unless a response has begun."""
-        scope["app"] = self  # makes the router raise instead of responding with text
+        scope["app"] = self  # has the state; and makes the router raise instead of responding with text
         has_begun = False
 
         async def send_and_track(message: MutableMapping[str, Any]) -> None:
@@ -103,7 +102,7 @@ class ControlApi:
             await send(message)
 
         try:
-            await self._router(scope, receive, send_and_track)
+            await _ROUTER(scope, receive, send_and_track)
         except HTTPException as error:
             mark_rejected(scope)
             text, headers = f"{scope['path']}: {error.detail}", error.headers
@@ -114,10 +113,15 @@ class ControlApi:
                 raise
             await json_response({"error": "the simulator failed; see its log"}, 500)(scope, receive, send)
 
-    def _route(self, row: ControlCall) -> Route:
-        call = bind_endpoint(row.method, row.function)
 
-        async def endpoint(request: Request) -> Response:
-            return await call(self._services, request)
+def _route(row: ControlCall) -> Route:
+    call = bind_endpoint(row.method, row.function)
 
-        return Route(row.path, endpoint, methods=[row.method])
+    async def endpoint(request: Request) -> Response:
+        return await call(request.app.state, request)
+
+    return Route(row.path, endpoint, methods=[row.method])
+
+
+_ROUTER: Final = Router([_route(call) for call in CALLS])
+"""It finds the API that a request is for, and so its state, in the request."""
