@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
@@ -61,6 +61,7 @@ class PageRenderer:
             lstrip_blocks=True,
             undefined=StrictUndefined,
             extensions=["jinja2.ext.do"],
+            bytecode_cache=_compiled_pages(),
         )
         environment.globals.update(
             asset=self._assets.url_path,
@@ -80,6 +81,25 @@ class PageRenderer:
             "state_kind": state_kind,
         }
         return environment
+
+
+@cache
+def _compiled_pages() -> Any:
+    """Return the compiled pages of this process: to compile one takes longer than to render it a hundred times."""
+    from jinja2 import BytecodeCache  # here, as above
+
+    compiled: dict[tuple[str, str], Any] = {}
+
+    class CompiledPages(BytecodeCache):
+        """Keeps them for the next service of the process, as after a snapshot is restored."""
+
+        def load_bytecode(self, bucket: Any) -> None:
+            bucket.code = compiled.get((bucket.key, bucket.checksum))
+
+        def dump_bytecode(self, bucket: Any) -> None:
+            compiled[bucket.key, bucket.checksum] = bucket.code
+
+    return CompiledPages()
 
 
 class RejectedRedirect(RedirectResponse):
