@@ -26,7 +26,7 @@ PARTS = (  # a sample belongs to the first row that matches one of its frames, f
     ("events",                    ("waypost/events/",)),
     ("callbacks",                 ("waypost/callbacks/",)),
     ("simulator: webhooks",       ("waypost/simulator/webhooks/",)),
-    ("simulator: messages",       ("waypost/simulator/messages/", "waypost/simulator/templates/", "waypost/simulator/state/phones/")),
+    ("simulator: messages",       ("waypost/simulator/messages/", "waypost/simulator/templates/", "waypost/simulator/state/")),
     ("simulator: the rest",       ("waypost/simulator/",)),
     ("clock, ids, logs, seals",   ("waypost/base/",)),
     ("threads and the loop",      ("concurrent/", "threading", "asyncio/", "uvloop/", "selectors", "queue")),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.docs.repository import ROOT, samples_of
 from tests.support.polling import HANGS_AFTER_S
 from waypost.simulator.messages.delivery import PHONE_CONDITIONS
-from waypost.simulator.state.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS
+from waypost.simulator.state.script_steps import STEP_ACTIONS, STEP_TRIGGERS
 
 PAGE: Final = ROOT / "docs" / "how-to" / "simulate-phones.md"
 

@@ -23,7 +23,7 @@ from waypost.assembly.http.servers import BreakableProtocol
 from waypost.base.clock import Clock, SystemClock
 from waypost.base.ids import SeededIds
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.state.phones.phone import encode_user_id
+from waypost.simulator.state.phone import encode_user_id
 
 WABA = "1000000000000001"
 NUMBER_ID = "2000000000000002"

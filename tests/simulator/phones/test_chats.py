@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.state.phones.phones import WINDOW_MS
+from waypost.simulator.state.phones import WINDOW_MS
 
 BEN = "15551234568"
 SECOND_ID = "2000000000000003"

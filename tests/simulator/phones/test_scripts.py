@@ -7,7 +7,7 @@ import pytest
 from tests.simulator.conftest import ANN, Bench
 from tests.support.manual_clock import ManualClock
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.state.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS, Script, plan_steps, read_steps
+from waypost.simulator.state.script_steps import STEP_ACTIONS, STEP_TRIGGERS, Script, plan_steps, read_steps
 
 JsonObject = dict[str, Any]
 BEN = "15551230002"

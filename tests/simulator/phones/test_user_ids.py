@@ -3,7 +3,7 @@
 import pytest
 
 from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, Bench
-from waypost.simulator.state.phones.phone import decode_user_id, encode_user_id
+from waypost.simulator.state.phone import decode_user_id, encode_user_id
 
 
 @pytest.mark.parametrize("phone", [ANN, "01234567", "972501234567", "999999999999999"])

@@ -30,7 +30,7 @@ from waypost.simulator.groups.model import (
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page, requested_fields, unknown_field
-from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.phones import phone_digits
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.tokens import MESSAGING
 

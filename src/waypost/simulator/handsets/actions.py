@@ -32,8 +32,8 @@ from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import phone_status
-from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.phones.phones import WINDOWS
+from waypost.simulator.state.phone import SimulatedPhone
+from waypost.simulator.state.phones import WINDOWS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage

@@ -23,8 +23,8 @@ from waypost.simulator.handsets.inboxes import (
 )
 from waypost.simulator.messages.delivery import PHONE_CONDITIONS
 from waypost.simulator.state.control_parameters import PathPhone
-from waypost.simulator.state.phones.phone import READ_ON_REQUEST, SimulatedPhone
-from waypost.simulator.state.phones.script_steps import read_steps
+from waypost.simulator.state.phone import READ_ON_REQUEST, SimulatedPhone
+from waypost.simulator.state.script_steps import read_steps
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import find_by_wamids

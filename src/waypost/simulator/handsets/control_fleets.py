@@ -10,8 +10,8 @@ from waypost.simulator.apis.control_operations import ControlOperations, find, p
 from waypost.simulator.apis.field_types import BusinessNumber, Digits, accepts
 from waypost.simulator.handsets.control import PhoneSettingsBody, Script, Seed, phone_settings
 from waypost.simulator.state.control_parameters import business_number
-from waypost.simulator.state.phones.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
-from waypost.simulator.state.phones.script_steps import read_steps
+from waypost.simulator.state.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
+from waypost.simulator.state.script_steps import read_steps
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import count_failures, count_outcomes
 from waypost.simulator.storage.tables.phone_plans import count_waiting

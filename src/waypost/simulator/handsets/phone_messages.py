@@ -17,7 +17,7 @@ from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.field_types import FileName, Id, Name
 from waypost.simulator.messages.message_kinds import find_contact_defect
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.phone import SimulatedPhone
 
 
 class InboundOptions(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from typing import Any, Final
 from waypost.base.json_values import object_of
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import phone_status
-from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import (
     GROUP_DELIVERIES,

@@ -12,7 +12,7 @@ from waypost.simulator.apis.field_types import USER_ID, Name, accepts
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.state.control_parameters import PathAccount
 from waypost.simulator.state.outbox import failed_status_phone, phone_status, status_content
-from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, set_status
 from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, delete_scheduled

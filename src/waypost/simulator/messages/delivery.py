@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from waypost.simulator.messages.message_checks import CheckedMessage
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.phones.phones import is_phone_number
-from waypost.simulator.state.phones.scripts import ScriptPlan
+from waypost.simulator.state.phone import SimulatedPhone
+from waypost.simulator.state.phones import is_phone_number
+from waypost.simulator.state.scripts import ScriptPlan
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import DeliveryPlan, SimulatedMessage
 

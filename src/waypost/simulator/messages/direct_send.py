@@ -24,8 +24,8 @@ from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive import ANY_HEADER, INTERACTIVE_TYPES, InteractiveType, render_interactive
 from waypost.simulator.messages.interactive_fields import Buttons, InteractiveObject, link_button, reply_button
 from waypost.simulator.messages.message_kinds import render_message
-from waypost.simulator.state.phones.script_steps import RenderedMessage
 from waypost.simulator.state.records import DIRECT_SEND
+from waypost.simulator.state.script_steps import RenderedMessage
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.templates.model import TEMPLATES, account_templates, find_template, save_template
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, template_members

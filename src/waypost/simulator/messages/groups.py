@@ -10,7 +10,7 @@ from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, failure_errors, pricing_member
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_content
-from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 from waypost.simulator.storage.tables.updates import Update

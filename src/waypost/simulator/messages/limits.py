@@ -8,8 +8,8 @@ from waypost.simulator.apis.errors import message_error
 from waypost.simulator.flows.model import BLOCKED, FLOWS, THROTTLED, Flow
 from waypost.simulator.numbers.model import find_restriction
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.phones.script_steps import RenderedMessage
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NUMBER_STATUS
+from waypost.simulator.state.script_steps import RenderedMessage
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.usage_counts import FLOW_SENDS, REACHED, note_usage, recent_usage
 from waypost.simulator.storage.store import Statement

@@ -15,8 +15,8 @@ from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends import render_template
 from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.phones.phones import recipient_digits
-from waypost.simulator.state.phones.script_steps import RenderedMessage
+from waypost.simulator.state.phones import recipient_digits
+from waypost.simulator.state.script_steps import RenderedMessage
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.templates.model import find_template
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate, lifetime_ms

@@ -9,7 +9,7 @@ from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import KnownReferences, render_media
 from waypost.simulator.messages.interactive import render_interactive
-from waypost.simulator.state.phones.script_steps import RenderedMessage
+from waypost.simulator.state.script_steps import RenderedMessage
 
 _MAX_TEXT_CHARS: Final = 4096  # Source: facts 4.1
 _MAX_CAPTION_CHARS: Final = 1024  # Source: facts 4.1

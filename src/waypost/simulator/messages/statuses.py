@@ -6,7 +6,7 @@ from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.errors import webhook_error
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import failed_status_phone, phone_status
-from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.storage.tables.updates import Update

@@ -16,7 +16,7 @@ from waypost.base.json_values import (
 from waypost.simulator.apis.errors import message_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences, render_media
 from waypost.simulator.messages.template_buttons import check_code, check_count, fill_text, render_button
-from waypost.simulator.state.phones.script_steps import RenderedMessage
+from waypost.simulator.state.script_steps import RenderedMessage
 from waypost.simulator.templates.template import SimulatedTemplate
 
 _MAX_HEADER_TEXT_CHARS: Final = 60  # Source: facts 2.3; also after the variables are filled

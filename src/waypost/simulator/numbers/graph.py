@@ -10,7 +10,7 @@ from waypost.simulator.numbers.model import BLOCKS, block_phones, find_restricti
 from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, health_status, page
-from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.phones import phone_digits
 from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING

@@ -11,7 +11,7 @@ from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.apis.errors import TITLES, GraphApiError
 from waypost.simulator.apis.requests import Call, Download, Receive, Scope, Send
 from waypost.simulator.faults.model import ArmedFault, FaultSubject, armed_faults, select_fault
-from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.phones import phone_digits
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.templates.template import SimulatedTemplate
 

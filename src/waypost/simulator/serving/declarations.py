@@ -8,7 +8,7 @@ from msgspec import Struct
 from waypost.base.invalid_values import accepted_values
 from waypost.simulator.apis.control_operations import ControlOperations
 from waypost.simulator.handsets.control_fleets import FleetBody
-from waypost.simulator.state.phones.script_steps import MAX_SCRIPT_STEPS, STEP_ACTIONS, STEP_TRIGGERS
+from waypost.simulator.state.script_steps import MAX_SCRIPT_STEPS, STEP_ACTIONS, STEP_TRIGGERS
 from waypost.simulator.state.settings import ChangeableSettings
 
 # fmt: off

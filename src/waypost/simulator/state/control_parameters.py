@@ -7,7 +7,7 @@ from starlette.requests import Request
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ParameterReader, find, path_object
 from waypost.simulator.state.accounts import Account, GraphApp, Number
-from waypost.simulator.state.phones.phones import phone_digits
+from waypost.simulator.state.phones import phone_digits
 from waypost.simulator.state.simulator_state import SimulatorState
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from waypost.base.written_numbers import ascii_json, encode_json
 from waypost.simulator.state.accounts import Accounts, Number
-from waypost.simulator.state.phones.phone import SimulatedPhone
+from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.settings import SimulatorSettings
 from waypost.simulator.storage.store import Statement, Store
 from waypost.simulator.storage.tables.updates import (

@@ -25,11 +25,11 @@ from waypost.simulator.apis.files import Files
 from waypost.simulator.apis.link_fetches import MediaLinkFetcher
 from waypost.simulator.state.accounts import Accounts
 from waypost.simulator.state.delivery_signals import DeliverySignals
+from waypost.simulator.state.fleets import Fleets
 from waypost.simulator.state.outbox import Outbox
-from waypost.simulator.state.phones.fleets import Fleets
-from waypost.simulator.state.phones.phones import Phones
-from waypost.simulator.state.phones.scripts import Scripts
+from waypost.simulator.state.phones import Phones
 from waypost.simulator.state.records import RECORDS
+from waypost.simulator.state.scripts import Scripts
 from waypost.simulator.state.settings import SimulatorSettings, SimulatorSettingsStore
 from waypost.simulator.storage.keyed_store import KINDS_IN_MEMORY, CachedKeyedValues, StoredKind
 from waypost.simulator.storage.store import Statement, Store, Values

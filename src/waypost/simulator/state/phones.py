@@ -7,8 +7,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.state.phones.fleets import Fleet, Fleets
-from waypost.simulator.state.phones.phone import SimulatedPhone, decode_user_id, encode_user_id
+from waypost.simulator.state.fleets import Fleet, Fleets
+from waypost.simulator.state.phone import SimulatedPhone, decode_user_id, encode_user_id
 from waypost.simulator.state.settings import SimulatorSettingsStore
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Statement, Store

@@ -9,9 +9,9 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.written_numbers import json_decoder
-from waypost.simulator.state.phones.fleets import Fleet, Fleets
-from waypost.simulator.state.phones.phones import Phones
-from waypost.simulator.state.phones.script_steps import RenderedMessage, Script, ScriptStep, plan_steps, read_steps
+from waypost.simulator.state.fleets import Fleet, Fleets
+from waypost.simulator.state.phones import Phones
+from waypost.simulator.state.script_steps import RenderedMessage, Script, ScriptStep, plan_steps, read_steps
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Statement, Store
 from waypost.simulator.storage.tables import messages

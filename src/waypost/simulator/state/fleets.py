@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.simulator.state.phones.phone import SimulatedPhone
-from waypost.simulator.state.phones.script_steps import Script, ScriptStep, read_steps
+from waypost.simulator.state.phone import SimulatedPhone
+from waypost.simulator.state.script_steps import Script, ScriptStep, read_steps
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Store
 

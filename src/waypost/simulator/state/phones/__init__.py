@@ -1,1 +1,0 @@
-"""The state of phones: identity, conditions, blocks, fleets, and the plans of their scripts."""
