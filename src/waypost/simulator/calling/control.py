@@ -22,6 +22,7 @@ from waypost.simulator.calling.model import (
 from waypost.simulator.numbers.calling_settings import is_calling_enabled, is_sip_enabled
 from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.control_parameters import PathPhone, business_number, check_reachable
+from waypost.simulator.state.phones import find_or_create_phone
 from waypost.simulator.state.records import SETTINGS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
@@ -74,7 +75,7 @@ async def start_call(
         raise ControlApiError("to", rule, "a number with calling.status ENABLED, without SIP", status=409)
     if is_blocked(state, number.phone_number_id, phone):
         raise ControlApiError("to", "has blocked the phone", "a business that has not", status=409)
-    state.phones.find_or_create(phone)
+    find_or_create_phone(state, phone)
     now_ms = state.clock.now_ms()
     call = SimulatedCall(make_call_id(state.ids, phone), phone, number.phone_number_id, now_ms, sdp)
 

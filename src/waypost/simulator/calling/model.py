@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from waypost.base.ids import Ids
 from waypost.simulator.apis.errors import GraphApiError, message_error
+from waypost.simulator.state.phones import fill_user_id, find_phone, show_to_business
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.updates import delete_scheduled
@@ -115,8 +116,8 @@ def send_end(transaction: Transaction, call: SimulatedCall, ended_ms: int) -> No
 def send(transaction: Transaction, call: SimulatedCall, at_ms: int, event: str, members: dict[str, Any]) -> None:
     """Send the webhook about an event of a call: `connect` or `terminate`."""
     state = transaction.state
-    number, phone = state.accounts.numbers[call.phone_number_id], state.phones.find_or_default(call.phone)
-    seen = state.phones.seen_by(state.phones.fill_user_id(phone), call.phone_number_id, state.clock.now_ms())
+    number, phone = state.accounts.numbers[call.phone_number_id], find_phone(state, call.phone)
+    seen = show_to_business(state, fill_user_id(state, phone), call.phone_number_id, state.clock.now_ms())
     shown = {
         "id": call.call_id,
         "to": number.phone_number,
@@ -126,7 +127,7 @@ def send(transaction: Transaction, call: SimulatedCall, at_ms: int, event: str, 
         "direction": USER_INITIATED,
         **members,
     }
-    contact = state.phones.seen_by(phone, call.phone_number_id, at_ms).contact()
+    contact = show_to_business(state, phone, call.phone_number_id, at_ms).contact()
     value = number.webhook_value(contacts=[contact], calls=[shown])
     transaction.notify(number.waba_id, "calls", value, at_ms=at_ms, subject=call.call_id)
 

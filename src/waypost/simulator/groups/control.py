@@ -25,6 +25,7 @@ from waypost.simulator.groups.model import (
     send,
 )
 from waypost.simulator.state.control_parameters import PathPhone
+from waypost.simulator.state.phones import find_or_create_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 PathGroup = Annotated[
@@ -65,7 +66,7 @@ async def list_phone_groups(state: SimulatorState, phone: PathPhone) -> dict[str
 @operation("POST", "/control/phones/{phone}/groups")
 async def join_group(state: SimulatorState, phone: PathPhone, *, invite_link: Name) -> GroupView:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
-    state.phones.find_or_create(phone)
+    find_or_create_phone(state, phone)
     code, now_ms = invite_link.removeprefix(INVITE_LINK_PREFIX), state.clock.now_ms()
 
     def write(transaction: Transaction) -> SimulatedGroup:

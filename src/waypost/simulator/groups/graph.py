@@ -30,7 +30,7 @@ from waypost.simulator.groups.model import (
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import page, requested_fields, unknown_field
-from waypost.simulator.state.phones import phone_digits
+from waypost.simulator.state.phones import find_phone_by_user_id, phone_digits
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.tokens import MESSAGING
 
@@ -287,7 +287,7 @@ def _requested_phones(state: SimulatorState, call: Call) -> list[str]:
     phones: list[str] = []
     for item in map(object_of, items):
         user, user_id = text_or_none(item.get("user")), text_or_none(item.get("user_id"))
-        known = state.phones.find_by_user_id(user_id) if user_id else None
+        known = find_phone_by_user_id(state, user_id) if user_id else None
         phone = phone_digits(user) if user else known.phone if known is not None else None
         if phone is None:
             raise bad_parameter("Param participants must have objects with user, a phone number, or a known user_id.")

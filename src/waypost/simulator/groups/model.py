@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.simulator.apis.errors import message_error
+from waypost.simulator.state.phones import fill_user_id, find_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 
@@ -109,7 +110,7 @@ def request_members(state: SimulatorState, request: JoinRequest) -> dict[str, An
 
 def identity(state: SimulatorState, phone: str) -> dict[str, str]:
     """Return a phone as businesses see it."""
-    return state.phones.fill_user_id(state.phones.find_or_default(phone)).identity_members("wa_id", "user_id")
+    return fill_user_id(state, find_phone(state, phone)).identity_members("wa_id", "user_id")
 
 
 def drop_phones(group: SimulatedGroup, phones: Sequence[str]) -> SimulatedGroup:

@@ -33,7 +33,14 @@ from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import phone_status
 from waypost.simulator.state.phone import SimulatedPhone
-from waypost.simulator.state.phones import WINDOWS
+from waypost.simulator.state.phones import (
+    WINDOWS,
+    change_phone_list,
+    find_or_create_phone,
+    find_phone,
+    set_phone_members,
+    show_to_business,
+)
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
@@ -63,7 +70,7 @@ _SPAM_REPORTS: Final = StoredKind("spam_report", SpamReport, in_memory=False)  #
 
 def read_chats(state: SimulatorState, phone: str, numbers: Sequence[Number]) -> Callable[[Transaction], int]:
     """Read everything that has arrived from these numbers; the result is how many messages that was."""
-    handset = state.phones.find_or_create(phone)
+    handset = find_or_create_phone(state, phone)
     at_ms = state.clock.now_ms()
 
     def write(transaction: Transaction) -> int:
@@ -187,13 +194,13 @@ async def change_number(state: SimulatorState, phone: str, new_number: str) -> l
 
     Source: facts 7.4, `system`.
     """
-    handset = state.phones.find_or_default(phone)  # a user id derived from the number stays with the number
+    handset = find_phone(state, phone)  # a user id derived from the number stays with the number
     notice = build_number_change(handset.name, phone, new_number)
     sends = [send_message(state, phone, number, notice) for number in await _chat_numbers(state, phone)]
     moved = {name: getattr(handset, name) for name in ("name", "user_id", "username", "shows_number")}
     saves = (
-        state.phones.set_members(phone, {"user_id": "", "username": "", "shows_number": True}),
-        state.phones.set_members(new_number, moved),
+        set_phone_members(state, phone, {"user_id": "", "username": "", "shows_number": True}),
+        set_phone_members(state, new_number, moved),
     )
 
     def write(transaction: Transaction) -> list[str]:
@@ -211,14 +218,14 @@ async def change_user_id(state: SimulatorState, phone: str, user_id: str) -> lis
 
     Source: the operator's page "Business-scoped user IDs".
     """
-    handset = state.phones.find_or_create(phone)
+    handset = find_or_create_phone(state, phone)
     numbers, at_ms = await _chat_numbers(state, phone), state.clock.now_ms()
-    seen = [state.phones.seen_by(handset, number.phone_number_id, at_ms) for number in numbers]
+    seen = [show_to_business(state, handset, number.phone_number_id, at_ms) for number in numbers]
     sends = [
         send_message(state, phone, number, build_user_id_change(owner, user_id))
         for number, owner in zip(numbers, seen, strict=True)
     ]
-    saved = state.phones.set_members(phone, {"user_id": user_id})
+    saved = set_phone_members(state, phone, {"user_id": user_id})
 
     def write(transaction: Transaction) -> list[str]:
         wamids = [send(transaction) for send in sends]
@@ -265,9 +272,9 @@ def send_message(
 
     Source: facts 7.4, 7.5.
     """
-    handset = state.phones.find_or_create(phone)
+    handset = find_or_create_phone(state, phone)
     at_ms = state.clock.now_ms()
-    seen = state.phones.seen_by(handset, number.phone_number_id, at_ms)
+    seen = show_to_business(state, handset, number.phone_number_id, at_ms)
     wamid = received_wamid(state.ids, phone)
     members = options.webhook_members(number)
     sent: dict[str, Any] = {
@@ -328,9 +335,9 @@ def set_marketing_preference(
 
     Source: facts 7.2 (`user_preferences`), 5.2 (131050).
     """
-    saved = state.phones.change_list(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
+    saved = change_phone_list(state, phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
     at_ms = state.clock.now_ms()
-    owner = state.phones.seen_by(state.phones.find_or_create(phone), number.phone_number_id, at_ms)
+    owner = show_to_business(state, find_or_create_phone(state, phone), number.phone_number_id, at_ms)
     preference = {
         **owner.identity_members("wa_id", "user_id"),
         "detail": _PREFERENCE_DETAILS[wants],

@@ -23,10 +23,26 @@ from waypost.simulator.handsets.inboxes import (
 )
 from waypost.simulator.messages.delivery import PHONE_CONDITIONS
 from waypost.simulator.state.control_parameters import PathPhone
+from waypost.simulator.state.fleets import find_fleet
 from waypost.simulator.state.phone import READ_ON_REQUEST, SimulatedPhone
-from waypost.simulator.state.script_steps import read_steps
+from waypost.simulator.state.phones import (
+    PHONES,
+    delivery_delays_ms,
+    fill_user_id,
+    find_number,
+    find_phone,
+    find_phone_by_user_id,
+    window_until_ms,
+)
+from waypost.simulator.state.script_steps import ScriptStep, read_steps
+from waypost.simulator.state.scripts import (
+    count_steps,
+    find_own_script,
+    load_received_counts,
+    reset_script,
+    script_owner,
+)
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
-from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import find_by_wamids
 from waypost.simulator.storage.tables.phone_plans import count_waiting
 
@@ -83,8 +99,8 @@ async def list_phones(
     if has_chats == "false":
         phones = await state.store.column(PHONES_WITHOUT_CHATS, after=after, limit=limit + 1)
     else:
-        phones = sorted(digits for digits in state.phones.by_digits if digits > after)
-    page = [phone_view(state, state.phones.find_or_default(digits)) for digits in phones[:limit]]
+        phones = sorted(digits for digits in state.values(PHONES) if digits > after)
+    page = [phone_view(state, find_phone(state, digits)) for digits in phones[:limit]]
     return {"phones": page, "next": phones[limit - 1] if len(phones) > limit else None}
 
 
@@ -149,7 +165,7 @@ async def show_chats(
             "name": number.name,
             "last": message_view(chat.last_message, now_ms) if chat else None,
             "unread": chat.unread if chat else 0,
-            "window_until_ms": state.phones.window_until_ms(number.phone_number_id, phone),
+            "window_until_ms": window_until_ms(state, number.phone_number_id, phone),
         }
         for number_id in (*chats, *others)
         if (not number_ids or number_id in number_ids) and (number := state.accounts.numbers.get(number_id)) is not None
@@ -174,11 +190,11 @@ async def list_active(
     now_ms = state.clock.now_ms()
     views: list[dict[str, Any]] = []
     for phone in await _active_phones(state, number_ids, limit, with_fleets=fleets != "false"):
-        fleet = state.fleets.find_fleet(phone)
+        fleet = find_fleet(state, phone)
         chats = [chat for chat in await list_chats(state, phone) if chat.phone_number_id in number_ids]
         views.append(
             {
-                **phone_view(state, state.phones.find_or_default(phone)),
+                **phone_view(state, find_phone(state, phone)),
                 "fleet": fleet.name if fleet else None,
                 "last": message_view(chats[0].last_message, now_ms) if chats else None,
                 "unread": sum(chat.unread for chat in chats),
@@ -192,7 +208,7 @@ async def _active_phones(
 ) -> list[str]:
     if with_fleets:
         return await list_active_phones(state, number_ids, limit=limit)
-    known = state.phones.by_digits
+    known = state.values(PHONES)
     if len(known) <= MAX_RANKED_PHONES:
         return await list_active_phones(state, number_ids, limit=limit, among=known)
     active = await list_active_phones(state, number_ids, limit=MAX_RANKED_PHONES)
@@ -205,23 +221,25 @@ async def change_phone(state: SimulatorState, phone: PathPhone, body: PhoneBody)
     apart = ("is_offline", "script", "seed")  # what is stored of these follows below
     changes = {name: value for name, value in _stored_settings(body).items() if name not in apart}
     _check_identity(state, phone, changes)
-    if changes.get("shows_number") is False and state.phones.find_or_default(phone).shows_number:
+    if changes.get("shows_number") is False and find_phone(state, phone).shows_number:
         chats = await list_chats(state, phone)  # until now every contact was by the number
         last_ms = {chat.phone_number_id: chat.last_message.at_ms for chat in chats}
         changes["number_known"] = tuple(sorted(last_ms.items()))
-    dropped_plans: list[Statement] = []
+    steps: tuple[ScriptStep, ...] | None = None
     if body.script is not UNSET:
         steps = read_steps(body.script)
         script = encode_json([step.raw for step in steps]).decode() if steps else ""
         changes |= {"seed": str(body.seed) if steps else "", "script": script}
-        dropped_plans = await state.scripts.replace_script(phone, steps)
+        if steps:
+            await load_received_counts(state, phone, phone)
     works = [reachability.change_phone(state, phone, changes)]
     if body.is_offline is not UNSET:
         change = reachability.go_offline if body.is_offline else reachability.go_online
         works.append(change(state, phone))
 
     def write(transaction: Transaction) -> None:
-        transaction.run(*dropped_plans)
+        if steps is not None:
+            reset_script(transaction, script_owner(phone), len(steps))
         for work in works:
             work(transaction)
 
@@ -250,7 +268,7 @@ _PHONE_MEMBERS: Final = [
 
 def phone_view(state: SimulatorState, phone: SimulatedPhone) -> dict[str, Any]:
     """Return a phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
-    effective, delays_ms = state.phones.fill_user_id(phone), state.phones.delivery_delays_ms(phone)
+    effective, delays_ms = fill_user_id(state, phone), delivery_delays_ms(state, phone)
     return {
         **{name: getattr(effective, name) for name in _PHONE_MEMBERS},
         **dict(zip(("deliver_after_ms", "read_after_ms"), delays_ms, strict=True)),
@@ -260,32 +278,32 @@ def phone_view(state: SimulatorState, phone: SimulatedPhone) -> dict[str, Any]:
 
 async def phone_details(state: SimulatorState, phone: str) -> dict[str, Any]:
     """Return a phone with its script, reports and pending actions."""
-    fleet = state.fleets.find_fleet(phone)
-    script = state.scripts.find_own_script(phone)
+    fleet = find_fleet(state, phone)
+    script = find_own_script(state, phone)
     return {
-        **phone_view(state, state.phones.find_or_default(phone)),
+        **phone_view(state, find_phone(state, phone)),
         "fleet": fleet.name if fleet else None,
         "script": [step.raw for step in script.steps] if script else [],
         "seed": script.seed if script else "",
-        "steps": await state.scripts.counts(script.owner, script.steps) if script else [],
+        "steps": await count_steps(state, script.owner, script.steps) if script else [],
         "reports": await list_spam_reports(state, phone),
         "waiting": await count_waiting(state.store, phone, phone),
     }
 
 
 def _check_identity(state: SimulatorState, phone: str, changes: dict[str, Any]) -> None:
-    known = state.phones.find_or_default(phone)
+    known = find_phone(state, phone)
     user_id = changes.get("user_id", known.user_id)
     has_own = bool(user_id) or state.settings.value.user_ids
     if not has_own and not changes.get("shows_number", known.shows_number):
         rule = "a phone that shows no number needs a user_id"
         raise ControlApiError("shows_number", rule, "a user_id as in US.1349, or shows_number: true")
     wa_id = changes.get("wa_id", "")
-    wa_id_holder = state.phones.find_number(wa_id)
+    wa_id_holder = find_number(state, wa_id)
     if wa_id and wa_id_holder not in (wa_id, phone):
         raise ControlApiError("wa_id", f"belongs to {wa_id_holder}", "one not in use", status=409)
     if wa_id == phone:
         changes["wa_id"] = ""
-    holder = state.phones.find_by_user_id(user_id) if user_id else None
+    holder = find_phone_by_user_id(state, user_id) if user_id else None
     if holder is not None and holder.phone != phone:
         raise ControlApiError("user_id", f"belongs to {holder.phone}", "one not in use", status=409)

@@ -38,6 +38,7 @@ from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.payments import model as payments
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.control_parameters import PathPhone, business_number, check_online, check_reachable
+from waypost.simulator.state.phones import find_phone_by_user_id
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage
 
@@ -242,7 +243,7 @@ async def change_user_id(
 ) -> dict[str, list[str]]:
     """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
     check_online(state, phone)
-    holder = state.phones.find_by_user_id(to)
+    holder = find_phone_by_user_id(state, to)
     if holder is not None:
         raise ControlApiError("to", f"belongs to {holder.phone}", "one not in use", status=409)
     return {"wamids": await handset_actions.change_user_id(state, phone, to)}

@@ -11,12 +11,14 @@ from waypost.simulator.apis.field_types import BusinessNumber, Digits, accepts
 from waypost.simulator.handsets.control import PhoneSettingsBody, Script, Seed, phone_settings
 from waypost.simulator.state.control_parameters import business_number
 from waypost.simulator.state.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
+from waypost.simulator.state.phones import reset_fleet_phones
 from waypost.simulator.state.script_steps import read_steps
+from waypost.simulator.state.scripts import count_steps, load_received_counts, reset_fleet_scripts
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import count_failures, count_outcomes
 from waypost.simulator.storage.tables.phone_plans import count_waiting
 
-PathFleet = Annotated[Fleet, path_object("name", lambda state: state.fleets.by_name, "is no fleet")]
+PathFleet = Annotated[Fleet, path_object("name", lambda state: state.values(FLEETS), "is no fleet")]
 
 operation = ControlOperations()
 
@@ -64,17 +66,19 @@ async def make_fleet(state: SimulatorState, body: FleetBody) -> dict[str, Any]:
                 rule = f"fleet {other.name} has {first} to {last}"
                 raise ControlApiError("first", rule, "numbers of no other fleet", status=409)
         transaction.save(FLEETS, fleet, fleet.name)
-        _reset_phones(state, transaction, fleet, steps=len(fleet.steps))
+        reset_fleet_phones(transaction, fleet)
+        reset_fleet_scripts(transaction, fleet, len(fleet.steps))
 
     await state.transact(write)
-    await state.scripts.add_fleet(fleet)
+    if fleet.steps:
+        await load_received_counts(state, *fleet.range)
     return await show_fleet(state, fleet)
 
 
 @operation("GET", "/control/fleets")
 async def list_fleets(state: SimulatorState) -> dict[str, Any]:
     """Return every fleet, by name, without counts."""
-    fleets = sorted(state.fleets.by_name.values(), key=lambda fleet: fleet.name)
+    fleets = sorted(state.values(FLEETS).values(), key=lambda fleet: fleet.name)
     return {"fleets": [_fleet_view(state, fleet) for fleet in fleets]}
 
 
@@ -89,7 +93,7 @@ async def show_fleet(state: SimulatorState, fleet: PathFleet) -> dict[str, Any]:
             "waiting": await count_waiting(state.store, *fleet.range),
         },
         "failures": await count_failures(state.store, *fleet.range, now_ms),
-        "steps": await state.scripts.counts(fleet.owner, fleet.steps),
+        "steps": await count_steps(state, fleet.owner, fleet.steps),
     }
 
 
@@ -100,18 +104,11 @@ async def drop_fleet(state: SimulatorState, name: str) -> dict[str, Any]:
     def write(transaction: Transaction) -> None:
         fleet = find(transaction.values(FLEETS), name, field="name", rule="is no fleet")
         transaction.delete(FLEETS, name)
-        _reset_phones(state, transaction, fleet, steps=0)
+        reset_fleet_phones(transaction, fleet)
+        reset_fleet_scripts(transaction, fleet, 0)
 
     await state.transact(write)
     return {"name": name, "dropped": True}
-
-
-def _reset_phones(state: SimulatorState, transaction: Transaction, fleet: Fleet, *, steps: int) -> None:
-    """Delete what the phones of a fleet have besides its settings, and begin to count the steps of its script."""
-    for statements, clear in (state.phones.reset_fleet(fleet), state.scripts.reset_fleet(fleet, steps=steps)):
-        transaction.run(*statements)
-        transaction.follow(clear)
-    transaction.follow(state.fleets.sort)
 
 
 def _fleet_view(state: SimulatorState, fleet: Fleet) -> dict[str, Any]:

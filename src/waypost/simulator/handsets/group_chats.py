@@ -7,6 +7,7 @@ from waypost.simulator.groups.model import GroupParticipant, SimulatedGroup
 from waypost.simulator.handsets.inboxes import message_view, wait_until
 from waypost.simulator.handsets.reachability import read_group_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
+from waypost.simulator.state.phones import fill_user_id, find_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 
@@ -69,7 +70,7 @@ async def wait_for_group_messages(
 
 def read_group(state: SimulatorState, phone: str, group: SimulatedGroup) -> Callable[[Transaction], int]:
     """Mark what has arrived from a group as read on a phone; the result is how many messages that was."""
-    handset = state.phones.fill_user_id(state.phones.find_or_default(phone))
+    handset = fill_user_id(state, find_phone(state, phone))
     now_ms, recipient = state.clock.now_ms(), GROUP_PREFIX + group.group_id
 
     def write(transaction: Transaction) -> int:

@@ -22,6 +22,7 @@ from waypost.simulator.handsets.phone_messages import (
 )
 from waypost.simulator.handsets.reachability import block, go_offline, go_online
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.phones import find_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import STORE_FAILURES
 from waypost.simulator.storage.tables.phone_plans import COUNT_DONE_STEP, PLANNED_ACTIONS, PlannedAction, next_action_ms
@@ -66,7 +67,7 @@ async def _run_action(state: SimulatorState, planned: PlannedAction) -> None:
     number = state.accounts.numbers.get(planned.phone_number_id)
     drop = PLANNED_ACTIONS.delete(id=planned.id)
     action = planned.action
-    name, phone = action["do"], state.phones.find_or_default(planned.phone)
+    name, phone = action["do"], find_phone(state, planned.phone)
     if number is None or (name != "return" and planned.phone_number_id in phone.has_blocked):
         await state.store.run([drop])
         return

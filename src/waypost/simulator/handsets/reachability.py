@@ -12,6 +12,7 @@ from waypost.base.json_values import object_of
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import phone_status
 from waypost.simulator.state.phone import SimulatedPhone
+from waypost.simulator.state.phones import change_phone_list, fill_user_id, find_phone, set_phone_members
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import (
     GROUP_DELIVERIES,
@@ -42,9 +43,9 @@ def change_phone(state: SimulatorState, phone: str, changes: Mapping[str, Any]) 
 
     When a phone stops sending read receipts, the planned ones are deleted.
     """
-    sent_receipts = state.phones.find_or_default(phone).sends_read_receipts
-    saved = state.phones.set_members(phone, changes)
-    stops_receipts = sent_receipts and not state.phones.find_or_default(phone).sends_read_receipts
+    sent_receipts = find_phone(state, phone).sends_read_receipts
+    saved = set_phone_members(state, phone, changes)
+    stops_receipts = sent_receipts and not find_phone(state, phone).sends_read_receipts
 
     def write(transaction: Transaction) -> None:
         transaction.run(saved)
@@ -62,8 +63,8 @@ def change_phone(state: SimulatorState, phone: str, changes: Mapping[str, Any]) 
 
 def go_offline(state: SimulatorState, phone: str) -> Callable[[Transaction], None]:
     """Take the phone offline: messages on their way and planned actions wait."""
-    was_offline = state.phones.find_or_default(phone).is_offline
-    saved = state.phones.set_members(phone, {"is_offline": True})
+    was_offline = find_phone(state, phone).is_offline
+    saved = set_phone_members(state, phone, {"is_offline": True})
 
     def write(transaction: Transaction) -> None:
         transaction.run(saved)
@@ -82,8 +83,8 @@ def go_offline(state: SimulatorState, phone: str) -> Callable[[Transaction], Non
 
 def go_online(state: SimulatorState, phone: str) -> Callable[[Transaction], None]:
     """Bring the phone online: waiting messages arrive in order, unless their lifetime is over."""
-    was_offline = state.phones.find_or_default(phone).is_offline
-    saved = state.phones.set_members(phone, {"is_offline": False})
+    was_offline = find_phone(state, phone).is_offline
+    saved = set_phone_members(state, phone, {"is_offline": False})
     at_ms = state.clock.now_ms()
 
     def write(transaction: Transaction) -> None:
@@ -91,7 +92,7 @@ def go_online(state: SimulatorState, phone: str) -> Callable[[Transaction], None
         transaction.wake_phone(phone)
         if not was_offline:
             return
-        handset = state.phones.fill_user_id(state.phones.find_or_default(phone))
+        handset = fill_user_id(state, find_phone(state, phone))
         for waiting in WAITING_MESSAGES.find_on(transaction.connection, phone=phone):
             _deliver_waiting(state, transaction, handset, waiting, at_ms)
         for delivery in GROUP_DELIVERIES.select(transaction.connection, _WAITING_IN_GROUPS, phone=phone):
@@ -107,7 +108,7 @@ def block(state: SimulatorState, phone: str, number: Number, *, blocks: bool) ->
     Messages on their way never arrive, even after an unblock, and the business is not notified.
     """
     number_id = number.phone_number_id
-    saved = state.phones.change_list(phone, "has_blocked", number_id, is_listed=blocks)
+    saved = change_phone_list(state, phone, "has_blocked", number_id, is_listed=blocks)
 
     def write(transaction: Transaction) -> None:
         transaction.run(saved)

@@ -13,6 +13,7 @@ from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.state.control_parameters import PathAccount
 from waypost.simulator.state.outbox import failed_status_phone, phone_status, status_content
 from waypost.simulator.state.phone import SimulatedPhone
+from waypost.simulator.state.phones import PHONES, fill_user_id
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, set_status
 from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, delete_scheduled
@@ -56,7 +57,7 @@ async def emit_status(state: SimulatorState, body: StatusBody) -> dict[str, str]
         code = 131000 if body.code is None else body.code
         details = body.details or FAILURE_TEXTS.get(code, body.title or "The message failed.")
         errors = {"errors": [webhook_error(code, details, body.title)]}
-    phone = state.phones.fill_user_id(state.phones.by_digits.get(message.phone) or SimulatedPhone(message.phone, ""))
+    phone = fill_user_id(state, state.values(PHONES).get(message.phone) or SimulatedPhone(message.phone, ""))
     if body.recipient_user_id is not None:
         phone = replace(phone, user_id=body.recipient_user_id, shows_number=body.names_recipient)
     elif body.status == "failed":

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from waypost.simulator.messages.message_checks import CheckedMessage
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.phone import SimulatedPhone
-from waypost.simulator.state.phones import is_phone_number
-from waypost.simulator.state.scripts import ScriptPlan
+from waypost.simulator.state.phones import delivery_delays_ms, is_phone_number
+from waypost.simulator.state.scripts import ScriptPlan, plan_script_actions
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import DeliveryPlan, SimulatedMessage
 
@@ -71,7 +71,7 @@ def decide_delivery(
 
     Source: facts 5.2, 7.3.
     """
-    deliver_after_ms, read_after_ms = state.phones.delivery_delays_ms(phone)
+    deliver_after_ms, read_after_ms = delivery_delays_ms(state, phone)
     arrives_ms, code = message.at_ms + deliver_after_ms, fail_code
     if code is None:
         facts = FailureFacts(
@@ -83,7 +83,8 @@ def decide_delivery(
         rules = (code for condition, code, fails in _FAILURES if condition in ("", phone.condition) and fails(facts))
         code = next(rules, None)
     is_dropped = deliver_after_ms > checked.lifetime_ms or number.phone_number_id in phone.has_blocked
-    plan = state.scripts.plan_message(
+    plan = plan_script_actions(
+        state,
         phone.phone,
         number.phone_number_id,
         message.wamid,

@@ -11,6 +11,7 @@ from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, failure_errors,
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import status_content
 from waypost.simulator.state.phone import SimulatedPhone
+from waypost.simulator.state.phones import delivery_delays_ms, fill_user_id, find_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 from waypost.simulator.storage.tables.updates import Update
@@ -47,7 +48,7 @@ async def write_group_message(
         transaction.run(MESSAGES.insert(message))
         send(transaction, "sent", message.at_ms, status_content(recipient, message.callback_data))
         for participant in group.participants:
-            phone = state.phones.fill_user_id(state.phones.find_or_default(participant.phone))
+            phone = fill_user_id(state, find_phone(state, participant.phone))
             transaction.wake_phone(phone.phone)
             if number.phone_number_id in phone.has_blocked:
                 continue
@@ -69,7 +70,7 @@ def _plan_delivery(
     phone: SimulatedPhone,
     category: str,
 ) -> GroupDelivery:
-    deliver_after_ms, read_after_ms = state.phones.delivery_delays_ms(phone)
+    deliver_after_ms, read_after_ms = delivery_delays_ms(state, phone)
     if phone.has_chat_open:
         read_after_ms = 0
     delivered_ms = None if phone.is_offline else message.at_ms + deliver_after_ms

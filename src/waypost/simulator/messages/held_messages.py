@@ -12,6 +12,7 @@ from waypost.simulator.apis.link_fetches import OperatorMediaLink, find_links
 from waypost.simulator.messages.delivery import DeliveryDecision
 from waypost.simulator.messages.message_checks import CheckedMessage
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.phones import find_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage, find_by_wamids
@@ -174,7 +175,7 @@ def _release_or_drop(transaction: Transaction, held: HeldMessage, owner: str, *,
         )
         send(held.dropped)
         return
-    if state.phones.find_or_default(message.phone).is_offline:
+    if find_phone(state, message.phone).is_offline:
         status = held.updates[0].content if held.updates else None
         until_ms = now_ms + held.lifetime_ms
         waiting = build_waiting_message(message, held.waba_id, until_ms, held.read_after_ms, status)

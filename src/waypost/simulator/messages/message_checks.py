@@ -15,7 +15,7 @@ from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.messages.template_sends import render_template
 from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.phones import recipient_digits
+from waypost.simulator.state.phones import find_number, find_phone_by_user_id, recipient_digits, window_is_open
 from waypost.simulator.state.script_steps import RenderedMessage
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.templates.model import find_template
@@ -116,7 +116,7 @@ def check_recipient(state: SimulatorState, number: Number, checked: CheckedMessa
         raise message_error(131021, "Recipient phone number is the sender's own")
     if is_blocked(state, number.phone_number_id, phone):
         raise message_error(130403, "The business has blocked this user")
-    is_open = state.phones.window_is_open(number.phone_number_id, phone, state.clock.now_ms())
+    is_open = window_is_open(state, number.phone_number_id, phone, state.clock.now_ms())
     if not checked.category and not is_open and state.settings.value.window_at_once:
         raise message_error(131047, FAILURE_TEXTS[131047])
     check_limits(state, number, phone, checked.template, checked.rendered, is_free=is_open)
@@ -165,7 +165,7 @@ def _recipient(state: SimulatorState, request: dict[str, Any]) -> str:
             raise bad_parameter("The parameter to is required: the id of a group.")
         return GROUP_PREFIX + to.strip()
     if not to and user_id:
-        phone = state.phones.find_by_user_id(user_id) if isinstance(user_id, str) else None
+        phone = find_phone_by_user_id(state, user_id) if isinstance(user_id, str) else None
         if phone is None:
             raise message_error(131009, "recipient: no user has this id")
         return phone.phone
@@ -174,4 +174,4 @@ def _recipient(state: SimulatorState, request: dict[str, Any]) -> str:
     digits = recipient_digits(str(to) if type(to) is int else to)
     if digits is None:
         raise message_error(131009, "to: a phone number has 8 to 15 digits")
-    return state.phones.find_number(digits)
+    return find_number(state, digits)

@@ -16,6 +16,7 @@ from waypost.simulator.messages.limits import count_message, find_fail_code
 from waypost.simulator.messages.message_checks import GROUP_PREFIX, CheckedMessage, check_content, check_recipient
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, plan_updates
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.phones import find_or_create_phone, note_contact, show_to_business
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import Statement
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
@@ -80,7 +81,7 @@ async def accept_message(
     state.delivery_signals.end_typing(number, checked.phone)
     notes = count_message(state, number, checked.phone, checked.rendered, message.wamid, is_free=is_in_window)
     if request.get("to"):
-        state.phones.note_contact(checked.phone, number.phone_number_id, message.at_ms)
+        note_contact(state, checked.phone, number.phone_number_id, message.at_ms)
     if checked.template is not None:
         notes += record_use(state, checked.template)
         accepted["message_status"] = "held_for_quality_assessment" if checked.template.is_paced else "accepted"
@@ -111,14 +112,14 @@ async def _write_message(
 
     Nothing is awaited between the plan and the write: a later change of the phone finds the message in the file.
     """
-    phone = state.phones.find_or_create(message.phone)
+    phone = find_or_create_phone(state, message.phone)
     decision = decide_delivery(state, number, phone, message, checked, is_in_window=is_in_window, fail_code=fail_code)
     plan = partial(
         plan_updates,
         state,
         number,
         message,
-        state.phones.seen_by(phone, number.phone_number_id, message.at_ms),
+        show_to_business(state, phone, number.phone_number_id, message.at_ms),
         checked.price_category,
         is_in_window=is_in_window,
         template_id=template_id,
@@ -168,11 +169,11 @@ async def _find_in_chat(
 
 def _build_contact(state: SimulatorState, number: Number, request: dict[str, Any], phone: str) -> dict[str, Any]:
     """Return the recipient as a contact for the response. Source: facts 4.3, 7.5."""
-    handset = state.phones.find_or_create(phone)
+    handset = find_or_create_phone(state, phone)
     if request.get("to"):
         user = {"user_id": handset.user_id} if handset.user_id else {}
         return {"input": request["to"], "wa_id": handset.whatsapp_id, **user}
-    seen = state.phones.seen_by(handset, number.phone_number_id, state.clock.now_ms())
+    seen = show_to_business(state, handset, number.phone_number_id, state.clock.now_ms())
     return {"input": request["recipient"], **seen.identity_members("wa_id", "user_id")}
 
 

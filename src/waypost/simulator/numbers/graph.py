@@ -10,7 +10,7 @@ from waypost.simulator.numbers.model import BLOCKS, block_phones, find_restricti
 from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, health_status, page
-from waypost.simulator.state.phones import phone_digits
+from waypost.simulator.state.phones import find_number, find_phone, find_phone_by_user_id, phone_digits
 from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.tokens import MESSAGING
@@ -61,9 +61,9 @@ def _requested_users(state: SimulatorState, call: Call) -> dict[str, str | None]
         user, user_id = text_or_none(members.get("user")), text_or_none(members.get("user_id"))
         if user:
             digits = phone_digits(user)
-            users[user] = digits and state.phones.find_number(digits)
+            users[user] = digits and find_number(state, digits)
         elif user_id:
-            phone = state.phones.find_by_user_id(user_id)
+            phone = find_phone_by_user_id(state, user_id)
             users[user_id] = phone.phone if phone is not None else None
         else:
             raise bad_parameter("Param block_users must be an array of {user} or {user_id}.")
@@ -71,7 +71,7 @@ def _requested_users(state: SimulatorState, call: Call) -> dict[str, str | None]
 
 
 def _whatsapp_id(state: SimulatorState, phone: str) -> str:
-    return state.phones.find_or_default(phone).whatsapp_id
+    return find_phone(state, phone).whatsapp_id
 
 
 def _block_response(

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from waypost.base.json_values import integer_or_none, text_or_none
 from waypost.simulator.state.accounts import NUMBERS, Number
+from waypost.simulator.state.phones import window_is_open
 from waypost.simulator.state.records import SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
@@ -31,7 +32,7 @@ async def block_phones(
         for phone in phones:
             if phone not in blocked and phone in state.accounts.numbers_by_digits:
                 failed[phone] = (139100, "Another WhatsApp Business account cannot be blocked.")
-            elif phone not in blocked and not state.phones.window_is_open(phone_number_id, phone, now_ms):
+            elif phone not in blocked and not window_is_open(state, phone_number_id, phone, now_ms):
                 failed[phone] = (131047, "Only users who have messaged in the last 24 hours can be blocked.")
             elif phone not in blocked and len(blocked) >= MAX_BLOCKED_USERS:
                 failed[phone] = (139101, f"A block list has at most {MAX_BLOCKED_USERS} users.")

@@ -10,6 +10,7 @@ from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import coded_error
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import phone_status
+from waypost.simulator.state.phones import fill_user_id, find_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
@@ -150,7 +151,7 @@ def save_order(
     """
     state = transaction.state
     transaction.run(MESSAGES.update({"content": {**order.content, **members}}, wamid=order.wamid))
-    phone, button = state.phones.fill_user_id(state.phones.find_or_default(order.phone)), order.buttons[0]
+    phone, button = fill_user_id(state, find_phone(state, order.phone)), order.buttons[0]
     details = {name: button[name] for name in ("reference_id", "amount", "currency")} | {"transaction": attempt}
     paid = {"type": "payment", "payment": details}
     content = phone_status(state.settings.value, phone, order.callback_data, paid)

@@ -11,7 +11,7 @@ from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.apis.errors import TITLES, GraphApiError
 from waypost.simulator.apis.requests import Call, Download, Receive, Scope, Send
 from waypost.simulator.faults.model import ArmedFault, FaultSubject, armed_faults, select_fault
-from waypost.simulator.state.phones import phone_digits
+from waypost.simulator.state.phones import find_number, phone_digits
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.templates.template import SimulatedTemplate
 
@@ -142,7 +142,7 @@ async def carry_out(
         return await work(call)
     account = state.accounts.by_id.get(waba_id)
     number = state.accounts.numbers.get(getattr(target, "phone_number_id", ""))
-    phone = state.phones.find_number(phone_digits(call.fields.get("to")) or "")
+    phone = find_number(state, phone_digits(call.fields.get("to")) or "")
     content = object_of(call.fields.get("template")) or call.fields
     subject = FaultSubject(
         name=name,

@@ -9,6 +9,7 @@ from waypost.simulator.accounts.control import account_view
 from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members
 from waypost.simulator.apis.field_types import Position
 from waypost.simulator.faults.control import list_faults
+from waypost.simulator.state.phones import PHONES
 from waypost.simulator.state.settings import SettingsChange
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.store import STORE_FAILURES
@@ -26,7 +27,7 @@ async def show_state(state: SimulatorState) -> dict[str, Any]:
     counts = {
         "messages": await MESSAGES.count(state.store),
         "outbox": await OUTBOX.count(state.store),
-        "phones": len(state.phones.by_digits),
+        "phones": len(state.values(PHONES)),
         "templates": len(state.values(TEMPLATES)),
         "accounts": len(state.accounts.by_id),
         "numbers": len(state.accounts.numbers),

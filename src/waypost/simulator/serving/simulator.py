@@ -27,6 +27,8 @@ from waypost.simulator.reviews import start_reviews
 from waypost.simulator.serving.control_api import ControlApi
 from waypost.simulator.serving.graph_api import GraphApi
 from waypost.simulator.state.accounts import Account, GraphApp, Number
+from waypost.simulator.state.phones import PHONES, find_phone, set_phone_members
+from waypost.simulator.state.scripts import open_scripts
 from waypost.simulator.state.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.state.usage_counts import open_usage_counts
@@ -90,11 +92,11 @@ class Simulator:
         await state.store.open()
         await state.files.open()
         state.settings.open()
-        state.fleets.sort()
         await sweep_media(state)
         await sweep_uploads(state)
         await open_usage_counts(state)
-        for part in (state.outbox, state.scripts, state.delivery_signals):
+        await open_scripts(state)
+        for part in (state.outbox, state.delivery_signals):
             await part.open()
         await start_webhooks(state)
         await resume_held(state)
@@ -241,10 +243,10 @@ class Simulator:
 
     async def name_phones(self, names: Sequence[tuple[str, str]]) -> None:
         """Set the owners' names of phones that are not known yet."""
-        phones = self._state.phones
+        state = self._state
         for digits, name in names:
-            if digits not in phones.by_digits:
-                await self._state.store.run([phones.set_members(digits, {"name": name})])
+            if digits not in state.values(PHONES):
+                await state.store.run([set_phone_members(state, digits, {"name": name})])
 
     async def send_phone_text(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
         """Send a text from a phone to a business number, which opens the window; return the message's id.
@@ -257,8 +259,8 @@ class Simulator:
         """
         state = self._state
         number = state.accounts.numbers_by_digits[to]
-        if name is not None and state.phones.find_or_default(phone).name != name:
-            await state.store.run([state.phones.set_members(phone, {"name": name})])
+        if name is not None and find_phone(state, phone).name != name:
+            await state.store.run([set_phone_members(state, phone, {"name": name})])
         return await state.transact(send_message(state, phone, number, build_text_message(text)))
 
     async def send_phone_message(self, *, phone: str, to: str, **members: Any) -> str:

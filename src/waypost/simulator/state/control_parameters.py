@@ -7,7 +7,7 @@ from starlette.requests import Request
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ParameterReader, find, path_object
 from waypost.simulator.state.accounts import Account, GraphApp, Number
-from waypost.simulator.state.phones import phone_digits
+from waypost.simulator.state.phones import find_number, find_phone, phone_digits
 from waypost.simulator.state.simulator_state import SimulatorState
 
 
@@ -15,7 +15,7 @@ def _read_phone(state: SimulatorState, request: Request) -> str:
     digits = phone_digits(request.path_params["phone"])
     if digits is None:
         raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
-    return state.phones.find_number(digits)
+    return find_number(state, digits)
 
 
 PathPhone = Annotated[str, ParameterReader(_read_phone)]
@@ -36,13 +36,13 @@ def business_number(state: SimulatorState, digits: str) -> Number:
 def check_reachable(state: SimulatorState, phone: str, number: Number) -> None:
     """Check that a phone is online and has not blocked the business."""
     check_online(state, phone)
-    if number.phone_number_id in state.phones.find_or_default(phone).has_blocked:
+    if number.phone_number_id in find_phone(state, phone).has_blocked:
         accepted = f"POST /control/phones/{phone}/block with blocks: false first"
         raise ControlApiError("to", "has been blocked by the phone's owner", accepted, status=409)
 
 
 def check_online(state: SimulatorState, phone: str) -> None:
     """Check that a phone is online."""
-    if state.phones.find_or_default(phone).is_offline:
+    if find_phone(state, phone).is_offline:
         accepted = f"PUT /control/phones/{phone} with is_offline: false first"
         raise ControlApiError("phone", "is offline", accepted, status=409)

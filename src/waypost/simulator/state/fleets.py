@@ -1,6 +1,5 @@
 """Fleets: many phones stored as one row: their numbers, their behaviour, and the outcomes of their messages."""
 
-from bisect import bisect_right
 from functools import cached_property
 from typing import Any, Final
 
@@ -8,8 +7,8 @@ import msgspec
 
 from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.script_steps import Script, ScriptStep, read_steps
+from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.keyed_store import StoredKind
-from waypost.simulator.storage.store import Store
 
 MAX_FLEET_PHONES: Final = 1_000_000
 
@@ -55,41 +54,24 @@ class Fleet(msgspec.Struct, frozen=True, dict=True):
 FLEETS: Final = StoredKind("fleet", Fleet)
 
 
-class Fleets:
-    """Every fleet, also in the order of their numbers."""
+def find_fleet(state: SimulatorState, phone: str) -> Fleet | None:
+    """Return the fleet of a phone; None if it belongs to none."""
+    fleets = state.values(FLEETS)
+    if not fleets or phone[0] == "0":
+        return None
+    number = int(phone)
+    return next((fleet for fleet in list(fleets.values()) if fleet.first <= number <= fleet.last_number), None)
 
-    def __init__(self, store: Store) -> None:
-        self._first_numbers: list[int] = []
-        self._by_number: list[Fleet] = []
-        self.by_name = FLEETS.cached_in(store).all
-        store.register_reset(self.sort)
 
-    def sort(self) -> None:
-        """Rebuild the list of fleets sorted by number, because one was added or deleted."""
-        self._by_number = sorted(self.by_name.values(), key=lambda fleet: fleet.first)
-        self._first_numbers = [fleet.first for fleet in self._by_number]
+def find_fleet_phone(state: SimulatorState, phone: str) -> SimulatedPhone | None:
+    """Return a fleet's phone in its initial state; None if the phone belongs to no fleet."""
+    fleet = find_fleet(state, phone)
+    if fleet is None:
+        return None
+    return SimulatedPhone(phone, f"{fleet.name} {int(phone) - fleet.first}", **fleet.behaviour)
 
-    def find_fleet(self, phone: str) -> Fleet | None:
-        """Return the fleet of a phone; None if it belongs to none."""
-        if not self._first_numbers or phone[0] == "0":
-            return None
-        number = int(phone)
-        index = bisect_right(self._first_numbers, number) - 1
-        if index < 0:
-            return None
-        fleet = self._by_number[index]
-        return fleet if number <= fleet.last_number else None
 
-    def fleet_phone(self, phone: str) -> SimulatedPhone | None:
-        """Return a fleet's phone in its initial state; None if the phone belongs to no fleet."""
-        fleet = self.find_fleet(phone)
-        if fleet is None:
-            return None
-        return SimulatedPhone(phone, f"{fleet.name} {int(phone) - fleet.first}", **fleet.behaviour)
-
-    def window_opened_ms(self, phone_number_id: str, phone: str) -> int | None:
-        """Return when a fleet's phone wrote to a number by its creation; None if it did not."""
-        fleet = self.find_fleet(phone)
-        if fleet is None or fleet.window_number_id != phone_number_id:
-            return None
-        return fleet.made_ms
+def fleet_window_ms(state: SimulatorState, phone_number_id: str, phone: str) -> int | None:
+    """Return when a fleet's phone wrote to a number by its creation; None if it did not."""
+    fleet = find_fleet(state, phone)
+    return fleet.made_ms if fleet is not None and fleet.window_number_id == phone_number_id else None

@@ -1,17 +1,17 @@
 """Phones: every number becomes one when it is first messaged or named; block lists, and messages that fail."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.state.fleets import Fleet, Fleets
+from waypost.simulator.state.fleets import Fleet, find_fleet, find_fleet_phone, fleet_window_ms
 from waypost.simulator.state.phone import SimulatedPhone, decode_user_id, encode_user_id
-from waypost.simulator.state.settings import SimulatorSettingsStore
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
-from waypost.simulator.storage.store import Statement, Store
+from waypost.simulator.storage.store import Statement
 
 PHONE_KIND: Final = "phone"
 """The kind of phones in the table `state`."""
@@ -27,118 +27,112 @@ WINDOWS: Final = StoredKind("window", int)
 _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
 
 
-class Phones:
-    """Every phone and every open window; in memory, and written through to the file."""
+def find_number(state: SimulatorState, digits: str) -> str:
+    """Return the number of the phone with a WhatsApp id, or the digits if no phone has such an id."""
+    known = state.cached(PHONES).by_further_key.get(("wa_id", digits))
+    return digits if known is None else known.phone
 
-    def __init__(self, store: Store, settings: SimulatorSettingsStore, fleets: Fleets) -> None:
-        self._store = store
-        self._settings = settings
-        self._fleets = fleets
-        self.windows = WINDOWS.cached_in(store)
-        self._phones = PHONES.cached_in(store)
-        self.by_digits = self._phones.all
 
-    def find_number(self, digits: str) -> str:
-        """Return the number of the phone with a WhatsApp id, or the digits if no phone has such an id."""
-        known = self._phones.by_further_key.get(("wa_id", digits))
-        return digits if known is None else known.phone
+def find_or_create_phone(state: SimulatorState, phone: str) -> SimulatedPhone:
+    """Return a number's phone as businesses see it; a new one is on disk before what the caller writes next.
 
-    def find_or_create(self, phone: str) -> SimulatedPhone:
-        """Return a number's phone as businesses see it; a new one is on disk before what the caller writes next.
+    A number that no country has gets no phone: the result is not kept.
+    """
+    known = find_phone(state, phone)
+    if phone not in state.values(PHONES) and find_fleet(state, phone) is None and is_phone_number(phone):
+        state.cached(PHONES).put(known, phone)
+        state.store.write_soon([PHONES.add_statement(known, phone)])
+    return fill_user_id(state, known)
 
-        A number that no country has gets no phone: the result is not kept.
-        """
-        known = self.find_or_default(phone)
-        if phone not in self.by_digits and self._fleets.find_fleet(phone) is None and is_phone_number(phone):
-            self._phones.put(known, phone)
-            self._store.write_soon([PHONES.add_statement(known, phone)])
-        return self.fill_user_id(known)
 
-    def find_or_default(self, phone: str) -> SimulatedPhone:
-        """Return the stored phone, or the phone as it would be created; creates none."""
-        known = self.by_digits.get(phone) or self._fleets.fleet_phone(phone)
-        return known or SimulatedPhone(phone, f"Phone {phone[-4:]}")
+def find_phone(state: SimulatorState, phone: str) -> SimulatedPhone:
+    """Return the stored phone, or the phone as it would be created; creates none."""
+    known = state.values(PHONES).get(phone) or find_fleet_phone(state, phone)
+    return known or SimulatedPhone(phone, f"Phone {phone[-4:]}")
 
-    def fill_user_id(self, phone: SimulatedPhone) -> SimulatedPhone:
-        """Return the phone with the user id that businesses see, by default derived from the number."""
-        if phone.user_id or not self._settings.value.user_ids:
-            return phone
-        return _fill_user_id(phone)
 
-    def seen_by(self, phone: SimulatedPhone, phone_number_id: str, at_ms: int) -> SimulatedPhone:
-        """Return a phone as one business number sees it: with a hidden number too, if the business knows it.
+def fill_user_id(state: SimulatorState, phone: SimulatedPhone) -> SimulatedPhone:
+    """Return the phone with the user id that businesses see, by default derived from the number."""
+    if phone.user_id or not state.settings.value.user_ids:
+        return phone
+    return _fill_user_id(phone)
 
-        It knows it for 30 days after contact by the number, and for ever with a contact book.
 
-        Source: facts 7.5; the operator's page "Business-scoped user IDs".
-        """
-        known_ms = None if phone.shows_number else dict(phone.number_known).get(phone_number_id)
-        if known_ms is None:
-            return phone
-        is_known = self._settings.value.contact_book or at_ms - known_ms < NUMBER_KNOWN_MS
-        return replace(phone, shows_number=True) if is_known else phone
+def show_to_business(state: SimulatorState, phone: SimulatedPhone, phone_number_id: str, at_ms: int) -> SimulatedPhone:
+    """Return a phone as one business number sees it: with a hidden number too, if the business knows it.
 
-    def note_contact(self, phone: str, phone_number_id: str, at_ms: int) -> None:
-        """Record a send to a phone by its number, if that is hidden; on disk before what the caller writes next."""
-        known = self.by_digits.get(phone)
-        if known is not None and not known.shows_number:
-            numbers = tuple(sorted((dict(known.number_known) | {phone_number_id: at_ms}).items()))
-            self._store.write_soon([self.set_members(phone, {"number_known": numbers})])
+    It knows it for 30 days after contact by the number, and for ever with a contact book.
 
-    def set_members(self, phone: str, changes: Mapping[str, Any]) -> Statement:
-        """Set members of a phone in memory, new or known; return the statement that stores it."""
-        changed = replace(self.find_or_default(phone), **changes)
-        self._phones.put(changed, phone)
-        return PHONES.save_statement(changed, phone)
+    Source: facts 7.5; the operator's page "Business-scoped user IDs".
+    """
+    known_ms = None if phone.shows_number else dict(phone.number_known).get(phone_number_id)
+    if known_ms is None:
+        return phone
+    is_known = state.settings.value.contact_book or at_ms - known_ms < NUMBER_KNOWN_MS
+    return replace(phone, shows_number=True) if is_known else phone
 
-    def find_by_user_id(self, user_id: str) -> SimulatedPhone | None:
-        """Return the phone with a user id, its own or derived from its number; None if there is none."""
-        digits = decode_user_id(user_id) or ""
-        phone = self._phones.by_further_key.get(("user_id", user_id)) or self.by_digits.get(digits)
-        phone = phone or (self._fleets.fleet_phone(digits) if digits else None)
-        visible = None if phone is None else self.fill_user_id(phone)
-        return visible if visible is not None and visible.user_id == user_id else None
 
-    def change_list(self, phone: str, member: str, phone_number_id: str, *, is_listed: bool) -> Statement:
-        """Change one of a phone's lists of business numbers in memory; return the statement that stores it."""
-        others = set(getattr(self.find_or_default(phone), member)) - {phone_number_id}
-        return self.set_members(phone, {member: tuple(sorted({*others, phone_number_id} if is_listed else others))})
+def note_contact(state: SimulatorState, phone: str, phone_number_id: str, at_ms: int) -> None:
+    """Record a send to a phone by its number, if that is hidden; on disk before what the caller writes next."""
+    known = state.values(PHONES).get(phone)
+    if known is not None and not known.shows_number:
+        numbers = tuple(sorted((dict(known.number_known) | {phone_number_id: at_ms}).items()))
+        state.store.write_soon([set_phone_members(state, phone, {"number_known": numbers})])
 
-    def delivery_delays_ms(self, phone: SimulatedPhone) -> tuple[int, int | None]:
-        """Return the delays until delivery and until reading; None if the phone does not read automatically."""
-        settings = self._settings.value
-        deliver_after_ms = phone.deliver_after_ms
-        read_after_ms = phone.read_after_ms
-        return (
-            settings.deliver_after_ms if deliver_after_ms is None else deliver_after_ms,
-            settings.read_after_ms if read_after_ms is None else None if read_after_ms < 0 else read_after_ms,
-        )
 
-    def window_until_ms(self, phone_number_id: str, phone: str) -> int | None:
-        """Return when the phone's window closes, or has closed; None if it never wrote."""
-        wrote_ms = self.windows.values_of(phone_number_id).get(phone)
-        made_ms = self._fleets.window_opened_ms(phone_number_id, phone)
-        times_ms = [time_ms for time_ms in (wrote_ms, made_ms) if time_ms is not None]
-        return max(times_ms) + WINDOW_MS if times_ms else None
+def set_phone_members(state: SimulatorState, phone: str, changes: Mapping[str, Any]) -> Statement:
+    """Set members of a phone in memory, new or known; return the statement that stores it."""
+    changed = replace(find_phone(state, phone), **changes)
+    state.cached(PHONES).put(changed, phone)
+    return PHONES.save_statement(changed, phone)
 
-    def window_is_open(self, phone_number_id: str, phone: str, at_ms: int) -> bool:
-        """True if the phone wrote to the number in the last 24 hours."""
-        wrote_ms = self.windows.values_of(phone_number_id).get(phone)
-        since_ms = at_ms - WINDOW_MS
-        if wrote_ms is not None and wrote_ms > since_ms:
-            return True
-        made_ms = self._fleets.window_opened_ms(phone_number_id, phone)
-        return made_ms is not None and made_ms > since_ms
 
-    def reset_fleet(self, fleet: Fleet) -> tuple[list[Statement], Callable[[], None]]:
-        """Return the statements that delete the changes of a fleet's phones, and a function that does so in memory."""
-        collections = (self._phones, self.windows)
+def find_phone_by_user_id(state: SimulatorState, user_id: str) -> SimulatedPhone | None:
+    """Return the phone with a user id, its own or derived from its number; None if there is none."""
+    digits = decode_user_id(user_id) or ""
+    phone = state.cached(PHONES).by_further_key.get(("user_id", user_id)) or state.values(PHONES).get(digits)
+    phone = phone or (find_fleet_phone(state, digits) if digits else None)
+    visible = None if phone is None else fill_user_id(state, phone)
+    return visible if visible is not None and visible.user_id == user_id else None
 
-        def clear() -> None:
-            for collection in collections:
-                collection.pop_range(*fleet.range)
 
-        return [collection.kind.delete_range_statement(*fleet.range) for collection in collections], clear
+def change_phone_list(
+    state: SimulatorState, phone: str, member: str, phone_number_id: str, *, is_listed: bool
+) -> Statement:
+    """Change one of a phone's lists of business numbers in memory; return the statement that stores it."""
+    others = set(getattr(find_phone(state, phone), member)) - {phone_number_id}
+    return set_phone_members(state, phone, {member: tuple(sorted({*others, phone_number_id} if is_listed else others))})
+
+
+def delivery_delays_ms(state: SimulatorState, phone: SimulatedPhone) -> tuple[int, int | None]:
+    """Return the delays until delivery and until reading; None if the phone does not read automatically."""
+    settings = state.settings.value
+    deliver_after_ms = phone.deliver_after_ms
+    read_after_ms = phone.read_after_ms
+    return (
+        settings.deliver_after_ms if deliver_after_ms is None else deliver_after_ms,
+        settings.read_after_ms if read_after_ms is None else None if read_after_ms < 0 else read_after_ms,
+    )
+
+
+def window_until_ms(state: SimulatorState, phone_number_id: str, phone: str) -> int | None:
+    """Return when the phone's window closes, or has closed; None if it never wrote."""
+    wrote_ms = state.values(WINDOWS, phone_number_id).get(phone)
+    made_ms = fleet_window_ms(state, phone_number_id, phone)
+    times_ms = [time_ms for time_ms in (wrote_ms, made_ms) if time_ms is not None]
+    return max(times_ms) + WINDOW_MS if times_ms else None
+
+
+def window_is_open(state: SimulatorState, phone_number_id: str, phone: str, at_ms: int) -> bool:
+    """True if the phone wrote to the number in the last 24 hours."""
+    until_ms = window_until_ms(state, phone_number_id, phone)
+    return until_ms is not None and until_ms > at_ms
+
+
+def reset_fleet_phones(transaction: Transaction, fleet: Fleet) -> None:
+    """Delete the changes of a fleet's phones, and their windows."""
+    for kind in (PHONES, WINDOWS):
+        transaction.delete_range(kind, *fleet.range)
 
 
 @lru_cache(maxsize=16_384)

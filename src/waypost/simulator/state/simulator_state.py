@@ -25,11 +25,8 @@ from waypost.simulator.apis.files import Files
 from waypost.simulator.apis.link_fetches import MediaLinkFetcher
 from waypost.simulator.state.accounts import Accounts
 from waypost.simulator.state.delivery_signals import DeliverySignals
-from waypost.simulator.state.fleets import Fleets
 from waypost.simulator.state.outbox import Outbox
-from waypost.simulator.state.phones import Phones
 from waypost.simulator.state.records import RECORDS
-from waypost.simulator.state.scripts import Scripts
 from waypost.simulator.state.settings import SimulatorSettings, SimulatorSettingsStore
 from waypost.simulator.storage.keyed_store import KINDS_IN_MEMORY, CachedKeyedValues, StoredKind
 from waypost.simulator.storage.store import Statement, Store, Values
@@ -98,6 +95,16 @@ class Transaction:
         """Delete a value, also from memory."""
         self.run(kind.delete_statement(key, owner))
         self.follow(lambda: self.state.cached(kind).pop(key, owner))
+
+    def delete_owner(self, kind: StoredKind[Any], owner: str) -> None:
+        """Delete all values of an owner, also from memory."""
+        self.run(kind.delete_owner_statement(owner))
+        self.follow(lambda: self.state.cached(kind).pop_owner(owner))
+
+    def delete_range(self, kind: StoredKind[Any], first: str, last: str) -> None:
+        """Delete the values with keys of one length from the first to the last, also from memory."""
+        self.run(kind.delete_range_statement(first, last))
+        self.follow(lambda: self.state.cached(kind).pop_range(first, last))
 
     def record(self, node_id: str, kind: str) -> dict[str, Any]:
         """Return the record of a number or account; empty if there is none."""
@@ -174,9 +181,6 @@ class SimulatorState:
         self.files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.accounts = Accounts(store)
         self.outbox = Outbox(store, self.accounts)
-        self.fleets = Fleets(store)
-        self.phones = Phones(store, self.settings, self.fleets)
-        self.scripts = Scripts(store, self.fleets, self.phones)
         self.delivery_signals = DeliverySignals(store, clock)
         pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=POST_TIMEOUT_S)
         self.link_fetcher = MediaLinkFetcher(settings.media_networks)
@@ -191,6 +195,8 @@ class SimulatorState:
         """The accounts that may have updates changed by faults."""
         self.held_template_ids: set[str] = set()
         """The templates that have held messages."""
+        self.received_counts: dict[str, int] = {}
+        """How many messages each scripted phone has received."""
         self.management_calls: defaultdict[str, deque[int]] = defaultdict(deque)
         """The times of the last hour's management calls, by account."""
         self.sends: defaultdict[str, deque[int]] = defaultdict(deque)
@@ -202,6 +208,7 @@ class SimulatorState:
         for values in (
             self.faulted_accounts,
             self.held_template_ids,
+            self.received_counts,
             self.management_calls,
             self.sends,
             self.pairs_used_until_ms,
