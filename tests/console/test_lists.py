@@ -100,6 +100,8 @@ async def test_every_list_has_headers_selection_and_saved_filters(tabs: Tabs, co
         await tab.page.keyboard.press("x")
         await expect(tab.page.locator("#picked").get_by_role("status")).to_have_text("1 selected")
         await expect(tab.page.locator("details.saved")).to_be_visible()
+        await tab.page.keyboard.press("/")
+        await expect(tab.page.locator("#filter input[data-search]")).to_be_focused()
 
 
 async def test_every_list_shows_new_rows_without_reloading(tabs: Tabs, console: ConsoleClient) -> None:

@@ -148,14 +148,16 @@ class FilterForm:
         return dict(zip(self.times.values(), bounds, strict=True))
 
 
-def one_of(noun: str, options: Options, member: str) -> Callable[[str, FilterContext], Members]:
-    """Return the parser of a select: the member of the store's filter is the chosen value."""
+def one_of(
+    noun: str, options: Options, member: str, stored: Mapping[str, Any] = {}
+) -> Callable[[str, FilterContext], Members]:
+    """Return the parser of a select: the member of the store's filter is the chosen value, or what is stored for it."""
 
     def parse(text: str, _context: FilterContext) -> Members:
         values = {value: value for value, _ in options}
         if text not in values:
             raise ValueError(unknown_value(noun, [label for value, label in options if value]))
-        return {member: values[text]}
+        return {member: stored.get(text, values[text])}
 
     return parse
 

@@ -168,6 +168,10 @@ class PageRequest:
         """The client of the partner API with the token of the app in the path."""
         return self.services.apis.app(self.app)
 
+    async def partner_api(self) -> ApiClient:
+        """Return the client of the partner API with a token of the partner."""
+        return await self.services.apis.partner(self.partner.id)
+
     async def page(self, name: str, status: int = 200, **values: Any) -> Response:
         """Return a whole page with the layout."""
         shell, is_demo = await self.tools.context_reader.read(), self.services.demo_partner_id is not None

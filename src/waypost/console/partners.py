@@ -12,6 +12,7 @@ from waypost.console.page_request import PageRequest
 from waypost.console.settings.operator import list_accounts, subscribe_account
 from waypost.console.sign_in import start_session
 from waypost.console.web.errors import NotFound
+from waypost.console.web.forms import parse_number
 from waypost.store.accounts.partners import partner_by_id
 
 _FIRST_NUMBER: Final = 15_550_001_001
@@ -30,7 +31,6 @@ _REQUIRED_AT_OPERATOR: Final = {  # of a number that exists; at the simulator it
 }
 _ID_DIGITS: Final = 16
 _PASSWORD_DIGITS: Final = 24
-_MAX_ID_DIGITS: Final = 18
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9]+")
 _FIELDS_BY_MEMBER: Final = {  # the form's field of an error in a member of the APIs' bodies
     "email": "email",
@@ -237,11 +237,9 @@ async def make_partner(request: PageRequest) -> Response:
 
 async def enter_partner(request: PageRequest) -> Response:
     """Continue as another partner, in a demonstration only: its users have administrator rights."""
-    partner_id: str = request.path_params["partner_id"]
-    is_id = partner_id.isascii() and partner_id.isdecimal() and len(partner_id) <= _MAX_ID_DIGITS
-    partner = None
-    if request.services.demo_partner_id is not None and is_id:
-        partner = await request.read(partner_by_id, int(partner_id))
+    partner_id, partner = parse_number(request.path_params["partner_id"]), None
+    if request.services.demo_partner_id is not None and partner_id is not None:
+        partner = await request.read(partner_by_id, partner_id)
     if partner is None:
         raise NotFound("There is no such partner.")
     return await start_session(request, partner, "/")

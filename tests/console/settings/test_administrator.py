@@ -261,6 +261,8 @@ async def test_audit_page_shows_a_partner_its_own_entries_and_the_administrator_
     await shared_simulator.post_action("/settings/administrator", token=TOKEN)
     _, everything = await shared_simulator.site.get("/settings/audit")
     _, rejected = await shared_simulator.site.get("/settings/audit?outcome=rejected")
+    _, of_administrator = await shared_simulator.site.get("/settings/audit?actor=administrator")
+    _, of_partner = await shared_simulator.site.get(f"/settings/audit?actor={PARTNER.email}")
 
     assert "Create an API key" in own
     assert "POST /settings/keys" in own
@@ -269,6 +271,8 @@ async def test_audit_page_shows_a_partner_its_own_entries_and_the_administrator_
     assert "&lt;script&gt;" in everything
     assert "<script>alert(1)" not in everything
     assert "Create a partner" not in rejected
+    assert ("POST /admin/partners" in of_administrator, "POST /settings/keys" in of_administrator) == (True, False)
+    assert ("POST /admin/partners" in of_partner, "POST /settings/keys" in of_partner) == (False, True)
 
 
 async def test_request_log_shows_a_partner_its_own_requests_and_the_administrator_all(

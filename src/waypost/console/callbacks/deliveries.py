@@ -19,6 +19,7 @@ from waypost.console.lists import ListPage, ListQuery, ListRows, members
 from waypost.console.page_request import PageRequest
 from waypost.console.web.errors import NotFound
 from waypost.console.web.formatting import format_duration
+from waypost.console.web.forms import parse_number
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.console.web.zones import iso_time
 from waypost.domain.callbacks import AttemptKind, Subscription
@@ -156,9 +157,10 @@ def _parse_search(text: str, _context: FilterContext) -> Members:
 
 
 def _parse_subscription(text: str, _context: FilterContext) -> Members:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+    subscription_id = parse_number(text)
+    if subscription_id is None:
         raise ValueError("Unknown subscription. Accepted: the number of one of this app.")
-    return {"subscription_id": int(text)}
+    return {"subscription_id": subscription_id}
 
 
 async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
@@ -226,13 +228,10 @@ def _encode_cursor(cursor: DeliveryCursor) -> str:
 
 
 def _parse_cursor(text: str) -> DeliveryCursor | None:
-    if not text:
-        return None
-    match text.split("~", 3):
-        case [created_on_ms, sequence, id, about] if all(
-            number.isascii() and number.isdecimal() and len(number) < 18 for number in (created_on_ms, sequence, id)
-        ):
-            return DeliveryCursor(int(created_on_ms), about, int(sequence), int(id))
+    *numbers, about = text.split("~", 3)
+    match [parse_number(number, max_digits=17) for number in numbers]:
+        case [int(created_on_ms), int(sequence), int(subscription_id)]:
+            return DeliveryCursor(created_on_ms, about, sequence, subscription_id)
         case _:
             return None
 

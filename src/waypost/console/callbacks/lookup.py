@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.console.page_request import PageRequest
 from waypost.console.web.errors import NotFound
+from waypost.console.web.forms import parse_number
 from waypost.domain.callbacks import Subscription
 from waypost.store.callbacks.subscriptions import subscription_of_partner
 
@@ -36,11 +37,10 @@ def callbacks_path(request: PageRequest) -> str:
 
 async def get_subscription(request: PageRequest) -> Subscription:
     """Return the subscription in the path. Raises NotFound: the app has no such subscription."""
-    subscription_id = str(request.path_params["subscription_id"])
-    subscription = None
-    if subscription_id.isascii() and subscription_id.isdecimal() and len(subscription_id) < 19:
+    subscription_id, subscription = parse_number(request.path_params["subscription_id"]), None
+    if subscription_id is not None:
         subscription = await request.read(
-            subscription_of_partner, request.partner.id, int(subscription_id), request.services.directory.unseal
+            subscription_of_partner, request.partner.id, subscription_id, request.services.directory.unseal
         )
     if subscription is None or subscription.app_id != request.app.id:
         raise NotFound("This app has no such subscription.")

@@ -12,6 +12,7 @@ from waypost.console.lists import MAX_SELECTED
 from waypost.console.page_request import PageRequest
 from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_chart_number
+from waypost.console.web.forms import parse_number
 from waypost.console.web.zones import MAX_TIME_MS, read_time_field
 from waypost.store.callbacks.deliveries import DeliveryFilter
 
@@ -135,9 +136,9 @@ def _read_conditions(
 
 def _read_time_ms(request: PageRequest, form: Mapping[str, str], name: str) -> int | None:
     """Return a time: exact, as a confirmation sends it, or a field of the form in the reader's zone."""
-    exact = form.get(f"{name}_ms", "")
-    if exact.isascii() and exact.isdecimal() and len(exact) < 16:
-        return min(int(exact), MAX_TIME_MS)
+    exact_ms = parse_number(form.get(f"{name}_ms", ""), max_digits=15)
+    if exact_ms is not None:
+        return min(exact_ms, MAX_TIME_MS)
     is_end = name == "to"
     try:
         return read_time_field(form, name, request.zone, is_end=is_end)[0]

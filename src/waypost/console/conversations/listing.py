@@ -20,6 +20,7 @@ from waypost.console.lists import ListPage, ListQuery, ListRows, members
 from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import MAX_COUNTED_CHARS, MAX_PREVIEW_CHARS, kind_label
 from waypost.console.page_request import PageRequest
+from waypost.console.web.forms import parse_number
 from waypost.console.web.zones import iso_time
 from waypost.store.console.conversations import (
     MAX_SCANNED_ACTIVITIES,
@@ -76,7 +77,7 @@ async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> 
 
 
 async def _find(request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
-    numbers = [int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 19]
+    numbers = [number for number in map(parse_number, ids) if number is not None]
 
     def find(connection: Connection) -> list[dict[str, Any]]:
         rows = (find_conversation(connection, request.partner.id, request.app.id, one) for one in numbers)

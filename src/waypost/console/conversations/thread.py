@@ -25,6 +25,7 @@ from waypost.console.list_filters import (
 from waypost.console.page_request import PageRequest
 from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.formatting import format_phone
+from waypost.console.web.forms import parse_number
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.console.conversations import find_conversation
@@ -139,10 +140,8 @@ async def read_head(request: PageRequest) -> dict[str, Any]:
     Raises:
         NotFound: the app has no such recipient.
     """
-    text = request.path_params["recipient_id"]
-    row = None
-    if text.isascii() and text.isdecimal() and len(text) < 19:
-        row = await request.read_own(find_conversation, int(text))
+    recipient_id = parse_number(request.path_params["recipient_id"])
+    row = None if recipient_id is None else await request.read_own(find_conversation, recipient_id)
     if row is None:
         raise NotFound("Conversation not found.")
     number, until_ms = row["phone_number"] or "", row["window_until_ms"]

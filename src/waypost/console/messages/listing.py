@@ -21,7 +21,6 @@ from waypost.console.list_filters import (
     parse_cursor,
     parse_searched_text,
     person_as,
-    unknown_value,
 )
 from waypost.console.lists import (
     LIVE_SCAN_LIMIT,
@@ -37,6 +36,7 @@ from waypost.console.messages.list_rows import MESSAGE_KINDS, is_final, read_lis
 from waypost.console.page_request import PageRequest
 from waypost.console.web.errors import NotFound
 from waypost.console.web.formatting import format_number
+from waypost.console.web.forms import parse_number
 from waypost.console.web.streams import elements_response
 from waypost.console.web.zones import iso_time
 from waypost.domain.message import MessageState
@@ -52,16 +52,10 @@ MAX_WATCHED: Final = 200
 
 
 def _parse_code(text: str, _context: FilterContext) -> Members:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+    code = parse_number(text, max_digits=9)
+    if code is None:
         raise ValueError("Enter a number, such as 131049.")
-    return {"code": int(text)}
-
-
-def _parse_kind(text: str, _context: FilterContext) -> Members:
-    kinds = {kind: stored for kind, stored, _ in MESSAGE_KINDS}
-    if text not in kinds:
-        raise ValueError(unknown_value("message type", [label for _, _, label in MESSAGE_KINDS]))
-    return {"kinds": kinds[text]}
+    return {"code": code}
 
 
 PERSON_FIELD: Final = FilterField(
@@ -74,13 +68,21 @@ PERSON_FIELD: Final = FilterField(
 _TEXT_TITLE: Final = "Texts, captions and values of variables; one-time codes are not searched"
 _STATES: Final = (("", "Any status"), *((one.value, one.value.capitalize()) for one in MessageState))
 _KINDS: Final = (("", "Any"), *((kind, label) for kind, _, label in MESSAGE_KINDS))
+_STORED_KINDS: Final = {kind: stored for kind, stored, _ in MESSAGE_KINDS}
 MESSAGE_FORM: Final = FilterForm(
     (
         PERSON_FIELD,
         FilterField("text", "Message text", parse_searched_text, kind="search", title=_TEXT_TITLE),
         FilterField("state", "Status", one_of("status", _STATES, "state"), kind="select", options=_STATES),
         FilterField("template", "Template", "template_id", kind="select", options=(("", "Any"),), is_more=True),
-        FilterField("kind", "Type", _parse_kind, kind="select", options=_KINDS, is_more=True),
+        FilterField(
+            "kind",
+            "Type",
+            one_of("message type", _KINDS, "kinds", _STORED_KINDS),
+            kind="select",
+            options=_KINDS,
+            is_more=True,
+        ),
         FilterField("code", "Error code", _parse_code, kind="number", placeholder="131049", is_more=True),
     ),
     MessageFilter,

@@ -10,6 +10,7 @@ from waypost.base.clock import HOUR_MS
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_request import PageRequest
+from waypost.console.web.forms import parse_number
 from waypost.domain.app import MAX_ADDITIONAL_KEYS, MAX_MINTED_TOKENS, KeyStatus
 from waypost.domain.rates import MAX_PERIOD_S, MAX_REQUESTS, read_stored_rate
 from waypost.store.apps.keys import list_app_keys
@@ -31,7 +32,8 @@ def form_error(error: ApiResponseError) -> str:
 
 def is_number_up_to(maximum: int, text: str, *, minimum: int = 1) -> bool:
     """True if a text is a whole number from the minimum to the maximum, in ASCII digits."""
-    return text.isascii() and text.isdecimal() and len(text) <= len(str(maximum)) and minimum <= int(text) <= maximum
+    number = parse_number(text, max_digits=len(str(maximum)))
+    return number is not None and minimum <= number <= maximum
 
 
 MIN_APP_NAME_CHARS: Final = 6
@@ -49,7 +51,7 @@ async def show_apps(request: PageRequest, *, typed: str = "", wrong: str = "") -
 async def create_app(request: PageRequest) -> Response:
     """Create a sandbox app; the administrator connects a number and makes it live. Source: facts 2."""
     name = (await request.field("name")).strip()
-    api = await request.services.apis.partner(request.partner.id)
+    api = await request.partner_api()
     try:
         response = await api.form("POST", "/partner/app", {"name": name})
     except ApiResponseError as error:
@@ -140,7 +142,7 @@ async def change_app(request: PageRequest) -> Response:
         return await show_app(request, values={"name": ""}, wrong={"name": "Enter a name for the app."})
     flags = {"templateMessaging": "template_messaging", "disableOptinPrefUrl": "disable_optin_pref_url"}
     fields = {wire: str(await request.is_checked(field)).lower() for wire, field in flags.items()}
-    api = await request.services.apis.partner(request.partner.id)
+    api = await request.partner_api()
     try:
         await api.form("PUT", f"/partner/app/{request.app.id}", {"name": name, **fields})
     except ApiResponseError as error:
@@ -154,14 +156,14 @@ async def delete_app(request: PageRequest) -> Response:
     if typed != request.app.name:
         wrong = {"typed": f"Enter {request.app.name} to delete the app."}
         return await show_app(request, values={"typed": typed}, wrong=wrong)
-    api = await request.services.apis.partner(request.partner.id)
+    api = await request.partner_api()
     await api.form("DELETE", f"/partner/app/{request.app.id}", {})
     return request.redirect("/settings/apps", f"App {request.app.name} deleted.")
 
 
 async def show_token(request: PageRequest) -> Response:
     """Show the app token; it is derived, so it can be shown again. Source: facts 1.4."""
-    api = await request.services.apis.partner(request.partner.id)
+    api = await request.partner_api()
     response = await api.json("GET", f"/partner/app/{request.app.id}/token")
     return await show_app(request, token=response["token"]["token"])
 
@@ -216,7 +218,7 @@ async def make_key(request: PageRequest) -> Response:
     if not name:
         wrong = {"key_name": "Enter a name for the key, such as where it is used."}
         return await show_app(request, wrong=wrong)
-    api = await request.services.apis.partner(request.partner.id)
+    api = await request.partner_api()
     try:
         response = await api.form("POST", f"/partner/app/{request.app.id}/apikey", {"name": name})
     except ApiResponseError as error:
@@ -232,7 +234,7 @@ async def mint_token(request: PageRequest) -> Response:
         return await show_app(request, values={"hours": hours}, wrong=wrong)
     life_ms = {"1": HOUR_MS + _LIFETIME_MARGIN_MS, "4": 4 * HOUR_MS, "12": 12 * HOUR_MS}.get(hours, 24 * HOUR_MS)
     fields = {"name": name, "expiry": str(request.now_ms() + life_ms)}
-    api = await request.services.apis.partner(request.partner.id)
+    api = await request.partner_api()
     try:
         response = await api.form("POST", f"/partner/app/{request.app.id}/token", fields)
     except ApiResponseError as error:

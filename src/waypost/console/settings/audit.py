@@ -9,6 +9,7 @@ from waypost.console.list_filters import FilterContext, FilterField, FilterForm,
 from waypost.console.lists import ListPage, ListQuery, ListRows
 from waypost.console.page_request import PageRequest
 from waypost.console.requests import visible_partner
+from waypost.console.web.forms import parse_number
 from waypost.console.web.zones import iso_time
 from waypost.store.accounts.audit_log import ADMIN_ACTOR, ANONYMOUS_ACTOR, AuditEntry, AuditFilter
 
@@ -110,6 +111,11 @@ def _describe_id(part: str, app_names: Mapping[str, str]) -> tuple[str, str]:
     return label, app_names.get(value, value) if name == "app_id" else value
 
 
+def _parse_actor(text: str, _context: FilterContext) -> Members:
+    stored = {label.lower(): actor for actor, label in _ACTORS.items()}
+    return {"actor": stored.get(text.lower(), text)}
+
+
 _OUTCOMES: Final = {"done": False, "rejected": True}
 _OUTCOME_OPTIONS: Final = (("", "All"), ("done", "Done"), ("rejected", "Rejected"))
 
@@ -121,9 +127,7 @@ def _parse_outcome(text: str, _context: FilterContext) -> Members:
 
 
 async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
-    is_number = query.before.isascii() and query.before.isdecimal() and len(query.before) < 19
-    before_id, partner_id = int(query.before) if is_number else None, visible_partner(request)
-    search = replace(filters.search, partner_id=partner_id, before_id=before_id)
+    search = replace(filters.search, partner_id=visible_partner(request), before_id=parse_number(query.before))
     entries = await request.services.audit.page(search, query.at_most + 1)
     shown = entries[: query.at_most]
     return ListRows(_rows(request, shown), str(shown[-1].id) if len(entries) > query.at_most else "")
@@ -131,7 +135,7 @@ async def _read(request: PageRequest, filters: ListFilter, query: ListQuery) -> 
 
 async def _find(request: PageRequest, ids: Sequence[str]) -> Sequence[AuditRow]:
     partner_id = visible_partner(request)
-    numbers = {int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 19}
+    numbers = {number for number in map(parse_number, ids) if number is not None}
     found: list[AuditEntry] = []
     for number in sorted(numbers, reverse=True):
         entries = await request.services.audit.page(AuditFilter(partner_id=partner_id, before_id=number + 1), 1)
@@ -157,7 +161,10 @@ AUDIT: Final = ListPage(
     macros="settings/audit_parts.html",
     columns=("Action", "By", "Outcome", "Time"),
     form=FilterForm(
-        (FilterField("outcome", "Outcome", _parse_outcome, kind="select", options=_OUTCOME_OPTIONS),),
+        (
+            FilterField("actor", "By", _parse_actor, kind="search", placeholder="E-mail address, or Administrator"),
+            FilterField("outcome", "Outcome", _parse_outcome, kind="select", options=_OUTCOME_OPTIONS),
+        ),
         AuditFilter,
         {"from": "since_ms", "until": "until_ms"},
     ),

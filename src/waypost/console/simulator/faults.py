@@ -20,6 +20,7 @@ from waypost.console.simulator.context import (
     simulator_now_ms,
 )
 from waypost.console.web.errors import InvalidPageRequest, NotFound
+from waypost.console.web.forms import parse_number
 from waypost.console.web.streams import PageElement
 
 FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
@@ -381,10 +382,9 @@ async def list_faults(request: PageRequest) -> list[dict[str, Any]]:
 
 
 async def _get_fault(request: PageRequest) -> dict[str, Any]:
-    text: str = request.path_params["fault_id"]
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
+    fault_id = parse_number(request.path_params["fault_id"], max_digits=15)
+    if fault_id is None:
         raise NotFound("There is no such fault.")
-    fault_id = int(text)
     if not any(fault["id"] == fault_id for fault in await list_faults(request)):
         raise NotFound("This fault is no longer armed.")
     fault: dict[str, Any] = await request.control.get(f"/control/faults/{fault_id}")

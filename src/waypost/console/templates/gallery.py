@@ -12,6 +12,7 @@ from waypost.console.bubbles.previews import draft_message
 from waypost.console.page_request import PageRequest
 from waypost.console.templates.draft_text import find_samples, sample_finder
 from waypost.console.web.errors import NotFound
+from waypost.console.web.forms import parse_number
 from waypost.console.web.streams import PageElement
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.domain.templates.types import TemplateType
@@ -85,9 +86,7 @@ async def live_gallery(request: PageRequest) -> Response:
 async def _read_page(request: PageRequest) -> tuple[dict[str, str], int, GalleryPage]:
     """Return the filters of the query, the number of the page, and the page."""
     filters = {name: request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
-    text = request.query("page", "1")
-    is_number = text.isascii() and text.isdecimal() and len(text) < 5
-    number = min(max(1, int(text)), MAX_PAGES) if is_number else 1
+    number = min(max(1, parse_number(request.query("page"), max_digits=4) or 1), MAX_PAGES)
     account_id = request.app.business_account_id
     if not account_id:
         return filters, number, GalleryPage([], 0, [])

@@ -17,6 +17,11 @@ MAX_FORM_FILES: Final = 16
 """Inputs without a chosen file count too; the editor of a carousel has eleven."""
 
 
+def parse_number(text: str, *, max_digits: int = 18) -> int | None:
+    """Return a whole number in ASCII digits, such as an ID in a path; None for any other text, or more digits."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= max_digits else None
+
+
 async def read_form(request: Request, *, takes_files: bool) -> FormData:
     """Return the form, urlencoded or multipart.
 

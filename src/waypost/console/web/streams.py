@@ -38,11 +38,6 @@ class ChangeSignal:
         """True if streams must end."""
         return self._closing.is_set()
 
-    @property
-    def listener_count(self) -> int:
-        """Number of open streams."""
-        return self._listener_count
-
     @contextlib.contextmanager
     def listen(self) -> Generator[None]:
         """Listen for commits while a stream is open."""
