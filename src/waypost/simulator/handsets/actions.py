@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.json_values import object_of
-from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets.phone_messages import (
@@ -19,8 +18,6 @@ from waypost.simulator.handsets.phone_messages import (
     PhoneMessage,
     build_media_message,
     build_number_change,
-    build_response,
-    build_tap,
     build_user_id_change,
     user_id_change_text,
 )
@@ -102,48 +99,6 @@ def _read_chat(
             transaction.send(Update(number.waba_id, at_ms, "read", number.phone_number_id, item.wamid, content))
     transaction.follow(state.outbox.wake_events(number.waba_id).set)
     return len(unread)
-
-
-def tap(
-    state: SimulatorState, phone: str, number: Number, message: SimulatedMessage, button: dict[str, Any]
-) -> Callable[[Transaction], str]:
-    """Tap a button of a message; the result is the id of the message that this sends.
-
-    Raises:
-        ControlApiError: a tap on such a button sends no message to the business.
-
-    Source: facts 7.4, `button` and `interactive`.
-    """
-    reply = build_tap(button)
-    if reply is None:
-        rule = (
-            f"button {button['index']} is a {button['type']} button; only a tap on "
-            "QUICK_REPLY, REPLY or LIST_ROW sends a message to the business"
-        )
-        raise ControlApiError("index", rule, "the index or text of a reply button", status=409)
-    return send_message(state, phone, number, reply, InboundOptions(context_id=message.wamid))
-
-
-def submit_response(
-    state: SimulatorState,
-    phone: str,
-    number: Number,
-    message: SimulatedMessage,
-    button: dict[str, Any],
-    response: dict[str, Any],
-) -> Callable[[Transaction], str]:
-    """Send back a form, an address or a choice; the result is the id of the message that this sends.
-
-    Raises:
-        ControlApiError: the button opens no form or choice.
-
-    Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
-    """
-    reply = build_response(button, response)
-    if reply is None:
-        rule = f"button {button['index']} is a {button['type']} button"
-        raise ControlApiError("message_id", rule, "a message with FLOW, ADDRESS or CALL_PERMISSION", status=409)
-    return send_message(state, phone, number, reply, InboundOptions(context_id=message.wamid))
 
 
 async def build_phone_media(state: SimulatorState, number: Number, kind: str, media: PhoneMedia) -> PhoneMessage:

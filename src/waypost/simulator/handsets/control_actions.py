@@ -17,8 +17,6 @@ from waypost.simulator.handsets.actions import (
     report_spam,
     send_message,
     set_marketing_preference,
-    submit_response,
-    tap,
 )
 from waypost.simulator.handsets.control import phone_details
 from waypost.simulator.handsets.inboxes import any_unread, find_message, wait_for_messages
@@ -28,7 +26,10 @@ from waypost.simulator.handsets.phone_messages import (
     PHONE_MESSAGE_KINDS,
     InboundOptions,
     PhoneMedia,
+    PhoneMessage,
     build_message,
+    build_response,
+    build_tap,
     check_options,
 )
 from waypost.simulator.handsets.reachability import block
@@ -174,8 +175,14 @@ async def tap_button(state: SimulatorState, phone: PathPhone, body: TapBody) -> 
     if button["type"] == "URL" and item.content.get(MARKETING_MARK):
         click_id = await click_link(state, number, item)
         return PressedButton(None, item.wamid, button, click_id)
-    wamid = await state.transact(tap(state, phone, number, item, button))
-    return PressedButton(wamid, item.wamid, button)
+    message = build_tap(button)
+    if message is None:
+        rule = (
+            f"button {button['index']} is a {button['type']} button; only a tap on "
+            "QUICK_REPLY, REPLY or LIST_ROW sends a message to the business"
+        )
+        raise ControlApiError("index", rule, "the index or text of a reply button", status=409)
+    return await _press_button(state, item, button, message)
 
 
 @operation("POST", "/control/phones/{phone}/respond")
@@ -186,9 +193,16 @@ async def reply_to_message(state: SimulatorState, phone: PathPhone, body: ReplyB
     if button is None:
         accepted = f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}"
         raise ControlApiError("message_id", "the message has nothing to reply to", accepted, status=409)
-    number = state.accounts.numbers[item.phone_number_id]
-    check_reachable(state, phone, number)
-    wamid = await state.transact(submit_response(state, phone, number, item, button, body.response))
+    check_reachable(state, phone, state.accounts.numbers[item.phone_number_id])
+    return await _press_button(state, item, button, build_response(button, body.response))
+
+
+async def _press_button(
+    state: SimulatorState, item: SimulatedMessage, button: dict[str, Any], message: PhoneMessage
+) -> PressedButton:
+    """Send the message that a button of another message sends."""
+    number, options = state.accounts.numbers[item.phone_number_id], InboundOptions(context_id=item.wamid)
+    wamid = await state.transact(send_message(state, item.phone, number, message, options))
     return PressedButton(wamid, item.wamid, button)
 
 

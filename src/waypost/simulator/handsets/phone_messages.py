@@ -267,29 +267,27 @@ PHONE_MESSAGE_KINDS: Final[
 }
 
 
-def build_response(button: dict[str, Any], response: dict[str, Any]) -> PhoneMessage | None:
-    """Return the message that sends back a form or a choice; None if the button opens neither.
+def build_response(button: dict[str, Any], response: dict[str, Any]) -> PhoneMessage:
+    """Return the message that sends back the form or the choice that a button opens.
 
     Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
     """
     match button["type"]:
         case "FLOW":
+            name, body = "flow", "Sent"
             filled = {"flow_token": button.get("flow_token", "unused"), **response}
-            reply: dict[str, Any] = {
-                "name": "flow", "body": "Sent", "response_json": ascii_json(filled),
-            }  # fmt: skip
         case "ADDRESS":
+            name, body = "address_message", "\n".join(str(value) for value in response.values()) or "Sent"
             filled = {"values": response}
-            body = "\n".join(str(value) for value in response.values()) or "Sent"
-            reply = {"name": "address_message", "body": body, "response_json": ascii_json(filled)}
         case "CALL_PERMISSION":
             choice = {"response": "accept", "response_source": "user_action", **response}
             if choice["response"] not in ("accept", "reject"):
                 raise InvalidPhoneMessage("response.response", "is not a decision", "accept, reject")
             return _interactive("call_permission_reply", choice, {"text": choice["response"]})
-        case _:
-            return None
-    return _interactive("nfm_reply", reply, {"text": reply["body"], "response": filled})
+        case kind:
+            raise ValueError(f"a {kind} button opens neither a form nor a choice")
+    reply = {"name": name, "body": body, "response_json": ascii_json(filled)}
+    return _interactive("nfm_reply", reply, {"text": body, "response": filled})
 
 
 def build_tap(button: dict[str, Any]) -> PhoneMessage | None:
