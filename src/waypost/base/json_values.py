@@ -5,7 +5,7 @@ For a value of another type, functions named `…_or_none` return None; the othe
 
 import math
 import re
-from typing import Any, Final, cast
+from typing import Any, Final
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,32}(?:\.[0-9]{0,32})?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
@@ -13,12 +13,12 @@ _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 def object_or_none(value: object) -> dict[str, Any] | None:
     """Return the value if it is a JSON object."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def list_or_none(value: object) -> list[Any] | None:
     """Return the value if it is a JSON array."""
-    return cast("list[Any]", value) if isinstance(value, list) else None
+    return value if isinstance(value, list) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def text_or_none(value: object) -> str | None:

@@ -5,6 +5,7 @@ import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -34,6 +35,7 @@ from waypost.operators.cloud.tolerant_json import (
     parse_text,
 )
 from waypost.operators.cloud.webhook_items import (
+    Contact,
     StatusTexts,
     check_status,
     contacts_by_name,
@@ -168,9 +170,12 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
         items = _split_body(account, body, decode_webhook(body), is_damaged=False)
     except NOT_JSON:
         items = None
-    if items is None or any(is_too_deep(item.payload) for item in items):
+    if items is None or any(map(is_too_deep, map(_payload_of, items))):
         items = _split_body(account, body, decode_parts(body, _ITEM_LEVELS), is_damaged=True)
     return items
+
+
+_payload_of: Final = attrgetter("payload")
 
 
 def read(item: bytes) -> Event:
@@ -274,18 +279,20 @@ def _status_item(
     path: str,
     status_object: dict[str, Any],
     texts: StatusTexts,
-    contacts: dict[str, tuple[int, dict[str, Any]]],
+    contacts: dict[str, Contact],
     *,
     is_damaged: bool,
 ) -> WebhookItem:
     phone, user = texts.recipient_id, texts.recipient_user_id
     content: dict[str, Any] = {"phone_number_id": number, "status": status_object}
     found, other = contacts.get(phone), contacts.get(user)
-    if found is None or (other is not None and other[0] < found[0]):
+    if found is None or (other is not None and other.nth < found.nth):
         found = other
     contact: dict[str, Any] = {}
+    names = None
     if found is not None:
-        contact = content["contact"] = found[1]
+        _, contact, names = found
+        content["contact"] = contact
     return WebhookItem(
         dedupe_key=parse_name(status_key(status_object, texts))
         or f"status by its content {path} {_digest(encode_json(status_object))}",
@@ -293,7 +300,7 @@ def _status_item(
         ordering_key=f"{number} {phone or user or texts.id}",
         path=path,
         payload=encode_json(content),
-        read_event=None if is_damaged else partial(status_event, status_object, contact, number, texts),
+        read_event=None if is_damaged else partial(status_event, status_object, contact, number, texts, names),
     )
 
 

@@ -1,7 +1,8 @@
 """Items of webhooks: messages of recipients, statuses of messages, and the fields that both have."""
 
 import hashlib
-from typing import Annotated, Any, Final
+from operator import attrgetter
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
@@ -91,18 +92,27 @@ def sender_contact(message: dict[str, Any], contacts: list[Any]) -> dict[str, An
     names = (parse_name(message.get("from")), parse_name(message.get("from_user_id")))
     matches = [by_name[name] for name in names if name in by_name]
     if matches:
-        return min(matches, key=lambda match: match[0])[1]
+        return min(matches, key=attrgetter("nth")).members
     return object_of(contacts[0]) if len(contacts) == 1 else {}
 
 
-def contacts_by_name(contacts: list[Any]) -> dict[str, tuple[int, dict[str, Any]]]:
-    """Return contacts by each of their names, number and business-scoped id, with their index; the first one counts."""
-    by_name: dict[str, tuple[int, dict[str, Any]]] = {}
-    for index, contact in enumerate(map(object_of, contacts)):
-        names = read_contact_names(contact)
+class Contact(NamedTuple):
+    """One contact of a webhook body."""
+
+    nth: int
+    members: dict[str, Any]
+    names: "ContactNames"
+
+
+def contacts_by_name(contacts: list[Any]) -> dict[str, Contact]:
+    """Return contacts by each of their names, number and business-scoped id; the first one counts."""
+    by_name: dict[str, Contact] = {}
+    for nth, members in enumerate(map(object_of, contacts)):
+        names = read_contact_names(members)
+        contact = Contact(nth, members, names)
         for name in (names.wa_id, names.user_id):
             if name:
-                by_name.setdefault(name, (index, contact))
+                by_name.setdefault(name, contact)
     return by_name
 
 
@@ -210,7 +220,11 @@ def status_key(status_object: dict[str, Any], texts: StatusTexts) -> str | None:
 
 
 def status_event(
-    status_object: dict[str, Any], contact: dict[str, Any], phone_number_id: str = "", texts: StatusTexts | None = None
+    status_object: dict[str, Any],
+    contact: dict[str, Any],
+    phone_number_id: str = "",
+    texts: StatusTexts | None = None,
+    names: ContactNames | None = None,
 ) -> Event:
     """Return the event of a status.
 
@@ -218,6 +232,7 @@ def status_event(
         contact: of its recipient, if the webhook has one: perhaps the only place of the business-scoped id.
         phone_number_id: of the number that sent the message.
         texts: of the status, if they have been read.
+        names: of the contact, if they have been read.
     """
     texts = texts or read_status_texts(status_object)
     operator_id = texts.id
@@ -233,7 +248,7 @@ def status_event(
     recipient = recipient_user_id = recipient_parent_id = None
     is_of_group = texts.recipient_type.lower() == "group"
     if not is_of_group:
-        names = read_contact_names(contact) if contact else _NO_NAMES
+        names = names or read_contact_names(contact)
         recipient = texts.recipient_id or None
         recipient_user_id = texts.recipient_user_id or names.user_id or None
         recipient_parent_id = texts.recipient_parent_user_id or names.parent_user_id or None
@@ -255,9 +270,6 @@ def status_event(
         contact=contact,
         recipient_parent_id=recipient_parent_id,
     )
-
-
-_NO_NAMES: Final = ContactNames()
 
 
 def _failure(status_object: dict[str, Any]) -> tuple[int, str]:
