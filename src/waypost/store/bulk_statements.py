@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
-from sqlalchemy import Boolean, Connection, Table
+from sqlalchemy import Boolean, Connection, LargeBinary, Table
 
 Rows = Sequence[tuple[Any, ...]]
 """Rows to be written. Values are text, integers, bytes, booleans or None: they reach the driver unchanged."""
@@ -57,10 +57,14 @@ class BulkUpsert(BulkInsert):
     Args:
         end: what happens to a row that it has already.
         returned: columns of the written rows.
+
+    Attributes:
+        has_bytes: one of the given columns has bytes.
     """
 
     def __init__(self, table: Table, columns: Sequence[str], end: str, returned: Sequence[str]) -> None:
         super().__init__(table, *columns)
+        self.has_bytes = any(isinstance(table.c[name].type, LargeBinary) for name in columns)
         self._end = f" {end} RETURNING {', '.join(f'{table.name}.{quote(name)}' for name in returned)}"
 
     def fetch(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:

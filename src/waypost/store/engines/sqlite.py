@@ -282,10 +282,15 @@ class SqliteBulkStatements:
 
     def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
         text = self._texts.get(statement)
-        if text is None:
-            text = self._texts[statement] = statement.text(_marks(statement))
-        driver = self.driver
-        return [written for row in rows if (written := driver.execute(text, row).fetchone()) is not None]
+        if statement.has_bytes:  # which JSON does not have
+            if text is None:
+                text = self._texts[statement] = statement.text(_marks(statement))
+            driver = self.driver
+            return [written for row in rows if (written := driver.execute(text, row).fetchone()) is not None]
+        if text is None:  # all rows in one statement: it takes less than half the time of one for each
+            members = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(len(statement.columns)))
+            text = self._texts[statement] = statement.text(f"SELECT {members} FROM json_each(?) WHERE true")
+        return self.driver.execute(text, (_encode_list(rows),)).fetchall()
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         text = self._texts.get(statement)
