@@ -1,8 +1,8 @@
 """Reference pages of a message and its template: states, operator codes and callbacks."""
 
 from docs.markdown import page, table
-from waypost.dispatch.operator_circuits import OPERATOR_PROBE_DELAYS_S
-from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S
+from waypost.admission.circuits import OPERATOR_CIRCUITS
+from waypost.admission.schedules import OPERATOR_RETRY_SCHEDULES_S
 from waypost.domain.callbacks import CALLBACK_VERSIONS, MODE_ALIASES, MODE_BITS, MODES
 from waypost.domain.lifecycle import (
     EDITABLE,
@@ -83,7 +83,7 @@ def operator_codes_page() -> str:
         "Each delay varies at random by up to a fifth. A longer delay in `Retry-After` is used instead, up to an hour. "
         "If the source, the business account or the operator account is paused, all its submissions wait for the first "
         "delay of the row. While an operator is away, its messages wait and are not attempted: one at a time tests it, at "
-        f"most {OPERATOR_PROBE_DELAYS_S[-1]} s after the last, and all continue when it is back (decision 0092). A message that has been retried or delayed for `message_ttl_s` fails with the code in the last "
+        f"most {OPERATOR_CIRCUITS.probe_delays_s[-1]} s after the last, and all continue when it is back (decision 0092). A message that has been retried or delayed for `message_ttl_s` fails with the code in the last "
         "column above.",
         table(
             ("Reason", "Delays in seconds; the last one repeats"),

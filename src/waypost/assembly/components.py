@@ -131,7 +131,7 @@ def make_admin_context(base: Foundation, callbacks: CallbackSender) -> AdminCont
         operators=stages.operators,
         passwords=base.passwords,
         outbound=stages.outbound,
-        circuit_of=callbacks.circuit_of,
+        circuit_of=callbacks.admission.circuit_of,
         public_url=settings.address,
         per_second=settings.per_second,
         default_quotas=PartnerQuotas(settings.message_quota, settings.callback_quota),
@@ -214,7 +214,11 @@ def make_workers(
         StageWorker(queue, QueueName.UNCONFIRMED, dispatch.prepare_unconfirmed),
         StageWorker(queue, QueueName.WEBHOOKS, ingester.prepare),
         StageWorker(
-            queue, QueueName.CALLBACKS, callbacks.prepare, may_start=callbacks.may_start, release=callbacks.release
+            queue,
+            QueueName.CALLBACKS,
+            callbacks.prepare,
+            may_start=callbacks.admission.may_start,
+            release=callbacks.admission.release,
         ),
         StageWorker(queue, QueueName.MEDIA, InboundMediaFetcher(base.stages).prepare),
     )

@@ -178,7 +178,7 @@ class Waypost:
             if queue_name is not QueueName.CALLBACKS
         ]
         if QueueName.CALLBACKS in counts:
-            receivers = self._callbacks.callbacks_in_flight
+            receivers = self._callbacks.admission.callbacks_in_flight
             tags = await self.database.read(tags_by_ids, [int(receiver) for receiver in receivers])
             texts += [
                 format_count(count, "callback", f" to {tags.get(int(key), key)}") for key, count in receivers.items()
@@ -197,7 +197,7 @@ class Waypost:
 
     def set_travelling(self, is_travelling: bool) -> None:
         """Record that the clock begins or ends to be advanced by hand."""
-        self._callbacks.set_travelling(is_travelling)
+        self._callbacks.admission.set_travelling(is_travelling)
         self._dispatch.set_travelling(is_travelling)
 
     async def drain(self, *, within_s: float | None = None) -> None:

@@ -7,9 +7,9 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from waypost.admission.circuits import Circuit
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
-from waypost.callbacks.circuits import Circuit
 from waypost.domain.callbacks import CallbackAttempt, Subscription
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.queue.context import StageContext

@@ -1,28 +1,21 @@
 """Claims callbacks, delivers them, and completes them or retries them later."""
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from waypost.admission.circuits import Circuit, CircuitEvent, CircuitState
+from waypost.admission.receivers import CallbackReceiver, ReceiverAdmission
+from waypost.admission.schedules import MAX_INTERRUPTED_PAUSE_MS, callback_retry_ms, parse_retry_after_ms
+from waypost.admission.slots import SLOW_RESPONSE_MS
 from waypost.base.backoff import travel_grid_ms
 from waypost.base.encryption import SecretBox
 from waypost.base.telemetry.counters import CallCounters
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
-from waypost.callbacks.circuits import (
-    MAX_INTERRUPTED_PAUSE_MS,
-    Circuit,
-    CircuitEvent,
-    CircuitState,
-    parse_retry_after_ms,
-    retry_delay_ms,
-)
 from waypost.callbacks.delivery import InFlightMarks, post_callback, record_attempt
 from waypost.callbacks.pausing import pause_if_due
-from waypost.callbacks.receivers import SLOW_RESPONSE_MS, CallbackReceiver
-from waypost.callbacks.slots import ConcurrencySlots
 from waypost.domain.callbacks import AttemptKind, CallbackAttempt, Subscription
 from waypost.queue.context import StageContext
 from waypost.queue.job import Job
@@ -55,7 +48,6 @@ class _Delivery(NamedTuple):
     row: CallbackRow
     subscription: Subscription
     receiver: CallbackReceiver
-    is_probe: bool  # it tests the circuit of its receiver
 
 
 class CallbackSender:
@@ -69,8 +61,7 @@ class CallbackSender:
     Attributes:
         counts: attempts by the class of the response's status, and by the result for the callback.
         pauses: how many subscriptions this process has paused.
-        may_start: delays callbacks to receivers that fail or are paused, without trying them; a slow receiver has few
-            slots.
+        admission: decides when a callback may start, and says why not yet.
     """
 
     def __init__(
@@ -81,60 +72,31 @@ class CallbackSender:
         self._reader = CallbackReader(context, secret_box)
         self._pause_after_ms = pause_after_ms
         self._order_hold_ms = order_hold_ms
-        self._slots = ConcurrencySlots(context.clock, self._clear_not_before)
-        self.may_start, self.release = self._slots.acquire, self._slots.release
+        self.admission = ReceiverAdmission(
+            context.clock,
+            in_flight=context.queue.plans[QueueName.CALLBACKS].in_flight,
+            clear_not_before=partial(context.queue.clear_not_before, QueueName.CALLBACKS),
+        )
         self._marks = InFlightMarks(context.queue)
         self._reads = 0
         self.counts, self.pauses = CallCounters(), 0
         context.queue.add_wake_listener(QueueName.CALLBACKS, self._receive_wake_up)
-
-    @property
-    def callbacks_in_flight(self) -> dict[str, int]:
-        """Number of callbacks in flight, by subscription."""
-        receivers = self._slots.receivers.items()
-        return {
-            str(subscription_id): len(receiver.started_ms)
-            for subscription_id, receiver in receivers
-            if receiver.started_ms
-        }
-
-    @property
-    def circuits(self) -> Counter[str]:
-        """Number of receivers known to this process, by the state of their circuit."""
-        receivers = self._slots.receivers.values()
-        return Counter(receiver.circuit.state.value for receiver in receivers if receiver.is_known)
-
-    def circuit_of(self, subscription_id: int) -> str | None:
-        """Return the state of a receiver's circuit; None where this process does not know the receiver."""
-        receiver = self._slots.receivers.get(subscription_id)
-        return None if receiver is None or not receiver.is_known else receiver.circuit.state.value
-
-    def set_travelling(self, is_travelling: bool) -> None:
-        """Note that the clock is being advanced, or no longer: then receivers that fail may be tried again."""
-        self._slots.is_travelling = is_travelling
-        if not is_travelling:
-            for subscription_id in self._slots.receivers:
-                self._clear_all_not_before(subscription_id)
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Read the callbacks and subscriptions of a batch together, and update each receiver."""
         self._reads += 1
         read_number = self._reads
         subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
-        receivers = {subscription_id: self._slots.receivers[subscription_id] for subscription_id in subscription_ids}
+        receivers = {subscription_id: self.admission.receivers[subscription_id] for subscription_id in subscription_ids}
         # Only where callbacks flow is a cached subscription good enough.
-        fresh_ids = {
-            subscription_id
-            for subscription_id, receiver in receivers.items()
-            if not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED
-        }
+        fresh_ids = {subscription_id for subscription_id, receiver in receivers.items() if not receiver.is_open}
         batch = await self._reader.read(jobs, subscription_ids, fresh_ids)
         for subscription_id in batch.read_ids:
             receiver = receivers[subscription_id]
             was_known = receiver.is_known
             receiver.update(batch.subscriptions.get(subscription_id), self._clock.now_ms(), read_number)
             if not was_known:
-                self._clear_all_not_before(subscription_id)
+                self.admission.wake(subscription_id)
         prepared: list[tuple[Job, JobWork]] = []
         for job in jobs:
             if job.blocking_since_ms is None and not job.is_replay:
@@ -153,16 +115,16 @@ class CallbackSender:
                 tried = _make_attempt_record(job, row, attempt, False)
             await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried))
             return
-        receiver = self._slots.receivers[subscription_id]
-        delivery = _Delivery(job, row, subscription, receiver, receiver.probe_position == job.position)
+        receiver = self.admission.receivers[subscription_id]
+        delivery = _Delivery(job, row, subscription, receiver)
         if job.was_in_flight:  # count the attempt that was cut short, and do not call the receiver for a while
             now_ms = self._clock.now_ms()
             failing_ms = now_ms - (receiver.circuit.failing_since_ms or now_ms)
-            delay_ms = retry_delay_ms(job.attempt + 1, self._chance) or 0
+            delay_ms = callback_retry_ms(job.attempt + 1, self._chance) or 0
             # It may be the cause. Each further attempt that ends so doubles the time since it last succeeded.
             pause_ms = max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS))
             attempt = CallbackAttempt(now_ms, 0, None, error=INTERRUPTED_ERROR)
-            await self._record_failed(delivery._replace(is_probe=False), attempt, retry_after_ms=pause_ms)
+            await self._record_failed(delivery, attempt, retry_after_ms=pause_ms)
         # Else another process may have gone on: an older callback must not come later.
         elif self._queue.is_lease_held(job) and receiver.may_be_called(job.position):
             await self._deliver(delivery, batch.keys[subscription_id])
@@ -170,9 +132,9 @@ class CallbackSender:
             self._queue.abandon(job)
 
     async def _deliver(self, delivery: _Delivery, keys: tuple[bytes, ...]) -> None:
-        job, row, subscription, receiver, is_probe = delivery
+        job, row, subscription, receiver = delivery
         is_lease_held = partial(self._queue.is_lease_held, job)
-        if receiver.has_responded and not is_probe:
+        if receiver.has_responded and receiver.circuit.probe_position != job.position:
             self._marks.begin(job)
         elif not await self._queue.mark_in_flight([job]):
             self._queue.abandon(job)
@@ -195,7 +157,7 @@ class CallbackSender:
         circuit = receiver.circuit
         health = None if circuit.failing_since_ms is None else ReceiverStatus(row.subscription_id, None)
         was_away = circuit.state is CircuitState.HALF_OPEN
-        circuit.record_delivered(self._clock.now_ms())
+        circuit.record_success(self._clock.now_ms())
         if was_away:  # what failed meanwhile does not wait for its own schedule
             self._queue.make_retries_due(QueueName.CALLBACKS, live_group(row.subscription_id))
         record_attempt(self.counts, job, row, attempt, ended=True)
@@ -203,10 +165,10 @@ class CallbackSender:
         await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
 
     async def _record_failed(self, delivery: _Delivery, attempt: CallbackAttempt, *, retry_after_ms: int) -> None:
-        job, row, subscription, receiver, is_probe = delivery
+        job, row, subscription, receiver = delivery
         now_ms, circuit = self._clock.now_ms(), receiver.circuit
         was_failing, was_until_ms = circuit.failing_since_ms, circuit.until_ms
-        circuit.record_failed(now_ms, self._chance, is_probe=is_probe, retry_after_ms=retry_after_ms)
+        circuit.record_failure(job.position, now_ms, self._chance, retry_after_ms=retry_after_ms)
         health = None
         is_open = circuit.state is CircuitState.OPEN
         if retry_after_ms or was_failing is None or (is_open and circuit.until_ms != was_until_ms):
@@ -216,7 +178,7 @@ class CallbackSender:
                 retry_after_ms=circuit.until_ms if retry_after_ms else None,
                 next_attempt_ms=circuit.until_ms if is_open else None,
             )
-        delay_ms = retry_delay_ms(job.attempt + 1, self._chance)
+        delay_ms = callback_retry_ms(job.attempt + 1, self._chance)
         ended = None if delay_ms is not None else False
         record_attempt(self.counts, job, row, attempt, ended=ended)
         tried = _make_attempt_record(job, row, attempt, ended)
@@ -240,7 +202,7 @@ class CallbackSender:
     def _retry_due_ms(self, circuit: Circuit, now_ms: int, delay_ms: int, retry_after_ms: int) -> int:
         """Return when a callback that was not delivered is due again; on the grid while the clock is being advanced."""
         due_ms = now_ms + delay_ms
-        if self._slots.is_travelling and circuit.failing_since_ms is not None:
+        if self.admission.is_travelling and circuit.failing_since_ms is not None:
             grid_ms = travel_grid_ms(now_ms - circuit.failing_since_ms) or 1
             due_ms = due_ms // grid_ms * grid_ms
         return max(due_ms, now_ms + retry_after_ms)
@@ -252,7 +214,7 @@ class CallbackSender:
             job.blocking_since_ms = now_ms
         if job.is_detached:
             return False  # they have continued already
-        others_succeed = receiver.circuit.delivered_ms >= job.blocking_since_ms
+        others_succeed = receiver.circuit.succeeded_ms >= job.blocking_since_ms
         return others_succeed and now_ms - job.blocking_since_ms >= self._order_hold_ms
 
     def _receive_wake_up(self, group: str) -> None:
@@ -261,21 +223,14 @@ class CallbackSender:
         Only a change is reported for the group of its replays too, or the replays themselves are.
         """
         subscription_id = group_subscription_id(group)
-        receiver = self._slots.receivers.get(subscription_id)
+        receiver = self.admission.receivers.get(subscription_id)
         if group == replay_group(subscription_id):
             self._reader.drop_subscription(subscription_id)
             if receiver is not None:
                 receiver.checked_ms, receiver.may_have_changed = 0, False
         if receiver is not None and not receiver.may_have_changed:
             receiver.may_have_changed = True
-            self._clear_all_not_before(subscription_id)
-
-    def _clear_all_not_before(self, subscription_id: int) -> None:
-        for group in (live_group(subscription_id), replay_group(subscription_id)):
-            self._clear_not_before(group)
-
-    def _clear_not_before(self, group: str) -> None:
-        self._queue.clear_not_before(QueueName.CALLBACKS, group)
+            self.admission.wake(subscription_id)
 
 
 def _replay_position(job: Job) -> int | None:

@@ -1,46 +1,14 @@
 """Retries of outbound jobs that the operator cannot accept now: which wait, how long, and when they fail."""
 
-import random
 from typing import Final
 
-from waypost.base.backoff import TRAVEL_SHARE, delay_ms, travel_due_ms
-from waypost.dispatch.pacing import Pacer
+from waypost.admission.schedules import operator_retry_ms
+from waypost.base.backoff import TRAVEL_SHARE, travel_due_ms
 from waypost.dispatch.uploads import UploadFailure
-from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, RetryReason
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.store.trace_events import SEND_ATTEMPTED, MessageTraceEvent
-
-# Which code is which row: `operators/cloud/error_codes.py`.
-OPERATOR_RETRY_SCHEDULES_S: Final = {  # Source: operator's facts 5.2, 5.3, 8
-    # cause               delays in seconds; the last repeats
-    RetryReason.NOT_REACHED: (1, 2, 5, 10, 30, 60),
-    RetryReason.OUTAGE: (1, 2, 5, 10, 30, 60, 120, 300),
-    RetryReason.THROUGHPUT: (1, 2, 4, 8, 16, 30),
-    RetryReason.PAIR: (1, 4, 16, 64, 256),  # 4^n
-    RetryReason.SPAM: (60, 300, 900, 3600),
-    RetryReason.MAINTENANCE: (10, 20, 30, 60),  # it takes about a minute
-    RetryReason.CALLS: (5, 10, 30, 60, 300),
-    RetryReason.ACCOUNT_CALLS: (30, 60, 300, 900),  # counted by the hour
-    RetryReason.CREDENTIAL: (60, 120, 300),  # until a new token is set
-    RetryReason.ONCE: (1,),  # tried once more, then final
-}
-MAX_OPERATOR_RETRY_AFTER_S: Final = 3600
-"""A longer `Retry-After` is cut to an hour, and the job is tried then: it may have been a mistake, or be over."""
-
-
-def retry_delay_ms(outcome: OperatorUnavailable, attempt: int, chance: random.Random) -> int:
-    """Return how long to wait before the next attempt; the operator's own delay counts when it is longer.
-
-    Args:
-        attempt: how many attempts there have been.
-        chance: where the jitter comes from.
-    """
-    scheduled_ms = delay_ms(OPERATOR_RETRY_SCHEDULES_S[outcome.retry_reason], attempt, chance)
-    retry_after_s = min(outcome.retry_after_s or 0, MAX_OPERATOR_RETRY_AFTER_S)
-    return max(scheduled_ms, round(retry_after_s * 1000))
-
 
 MAX_DETAIL_CHARS: Final = 500
 """Maximum length of an attempt's detail: the operator's text may have any length."""
@@ -65,9 +33,8 @@ class OutboundRetries:
         upload_failures: of uploads that a job has waited for, until it is claimed again.
     """
 
-    def __init__(self, context: StageContext, pacer: Pacer, *, message_ttl_ms: int) -> None:
+    def __init__(self, context: StageContext, *, message_ttl_ms: int) -> None:
         self._queue, self._clock, self._chance = context.queue, context.clock, context.chance
-        self._pacer = pacer
         self.message_ttl_ms = message_ttl_ms
         self.is_travelling = False
         self.upload_failures: dict[Job, UploadFailure] = {}
@@ -76,16 +43,6 @@ class OutboundRetries:
         """Let a parked job be claimed again: the uploads that it has waited for are done, or one has failed."""
         if self._queue.unpark(job) and failure is not None:
             self.upload_failures[job] = failure
-
-    def pause_peers(
-        self, job: Job, account: OperatorAccount, outcome: OperatorUnavailable, business_account_id: str = ""
-    ) -> None:
-        """Pause the jobs that wait besides this one, for the first delay of the schedule.
-
-        A job that is rejected after that pauses them again.
-        """
-        until_ms = self._clock.now_ms() + retry_delay_ms(outcome, 1, self._chance)
-        self._pacer.pause_account(job, account, outcome, until_ms, business_account_id=business_account_id)
 
     async def retry_after(
         self, job: Job, message_id: str, outcome: OperatorUnavailable | OperatorRejected, wait_ms: int
@@ -113,7 +70,7 @@ class OutboundRetries:
                 the first delay, so that it does not wait for long once the operator is back.
         """
         now_ms = self._clock.now_ms()
-        due_ms = now_ms + retry_delay_ms(outcome, 1 if in_outage else job.attempt + 1, self._chance)
+        due_ms = now_ms + operator_retry_ms(outcome, 1 if in_outage else job.attempt + 1, self._chance)
         if self.is_travelling:  # no coarser than the delay itself: the next attempt may be after the advance
             due_ms = travel_due_ms(due_ms, TRAVEL_SHARE * (due_ms - now_ms))
         if due_ms >= since_ms + self.message_ttl_ms:

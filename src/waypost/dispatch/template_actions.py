@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from waypost.admission.operators import OperatorAdmission
 from waypost.dispatch.media_copies import MediaCopies
 from waypost.dispatch.retries import OutboundRetries
-from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
@@ -28,14 +28,14 @@ class TemplateActions:
     """Runs the jobs that are about templates."""
 
     def __init__(
-        self, context: StageContext, copies: MediaCopies, retries: OutboundRetries, slots: OperatorSlots
+        self, context: StageContext, copies: MediaCopies, retries: OutboundRetries, admission: OperatorAdmission
     ) -> None:
         self._database, self._queue, self._directory = context.database, context.queue, context.directory
         self._operators = context.operators
         self._copies = copies
         self._outcomes = TemplateOutcomes(context.clock, context.ids)
         self._retries = retries
-        self._slots = slots
+        self._admission = admission
 
     async def run_job(self, job: Job, templates: Mapping[str, Template], failure: UploadFailure | None) -> None:
         """Send the template request of a job to the operator, and complete the job or retry it later.
@@ -47,17 +47,17 @@ class TemplateActions:
         kind = job.subject.kind
         app = await self._directory.app(templates[job.subject.id].app_id)
         template, account = await self._read_with_account(job.subject.id)
-        self._slots.set_account(job, account.id)
+        self._admission.set_account(job, account)
         if isinstance(failure, Exception):
             raise failure
         if not self._queue.is_lease_held(job):
             self._queue.abandon(job)
             return
-        self._slots.begin_call(job)
+        self._admission.begin_call(job)
         try:
             outcome = failure or await self._send_request(kind, template, account)
         finally:
-            self._slots.end_call(job)
+            self._admission.end_call(job)
         if isinstance(outcome, KnownMediaCopies):
             missing = outcome.missing.values()
             self._copies.upload_samples(account, missing, partial(self._retries.resume_after_uploads, job))
@@ -66,7 +66,7 @@ class TemplateActions:
         if isinstance(outcome, OutcomeUncertain):
             outcome = OperatorUnavailable(outcome.text)
         if isinstance(outcome, OperatorUnavailable):
-            self._retries.pause_peers(job, account, outcome)
+            self._admission.pause_peers(job, account, outcome)
             edit = template.pending_edit
             if await self._retries.retry(job, template.modified_on_ms if edit is None else edit.at_ms, outcome):
                 return

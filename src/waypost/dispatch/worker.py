@@ -8,16 +8,15 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from waypost.admission.operators import OperatorAdmission
+from waypost.admission.schedules import OPERATOR_RETRY_SCHEDULES_S
 from waypost.base.backoff import delay_ms
 from waypost.base.ids import is_uuid
 from waypost.base.telemetry.counters import CallCounters, LabelLimiter
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.dispatch.media_copies import NO_COPIES, MediaCopies, number_location
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, UnconfirmedTimeout, app_of_message
-from waypost.dispatch.operator_circuits import OperatorCircuits
-from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S, OutboundRetries
-from waypost.dispatch.slots import OperatorSlots
+from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.template_actions import TemplateActions
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import App, AppRoute
@@ -83,7 +82,7 @@ class OutboundDispatcher:
 
     Attributes:
         counts: messages sent to the operator, by outcome and class of the operator's code.
-        may_start: decides whether a job may start: by the circuit of its account, its slots, its pace.
+        may_start: decides when a job may start, and says why not yet.
     """
 
     def __init__(
@@ -91,19 +90,20 @@ class OutboundDispatcher:
     ) -> None:
         self._context = context
         self._queue, self._directory, self._clock = context.queue, context.directory, context.clock
-        wake = partial(context.queue.clear_not_before, QueueName.OUTBOUND)
-        self._pacer = Pacer(per_second=per_second)
-        self._slots = OperatorSlots(context.clock, in_flight=in_flight, pace=self._pacer, clear_not_before=wake)
-        self._circuits = OperatorCircuits(
-            context.clock, context.chance, pace=self._slots.may_start, clear_not_before=wake
+        self._admission = OperatorAdmission(
+            context.clock,
+            context.chance,
+            in_flight=in_flight,
+            per_second=per_second,
+            clear_not_before=partial(context.queue.clear_not_before, QueueName.OUTBOUND),
         )
-        self.may_start = self._circuits.may_start
+        self.may_start, self.release = self._admission.may_start, self._admission.release
         self._copies = MediaCopies(context)
         self._outcomes = MessageOutcomes(
             context.clock, context.ids, uncertain_for_ms=uncertain_for_ms, hold_ms=context.hold_ms
         )
-        self._retries = OutboundRetries(context, self._pacer, message_ttl_ms=message_ttl_ms)
-        self._template_actions = TemplateActions(context, self._copies, self._retries, self._slots)
+        self._retries = OutboundRetries(context, message_ttl_ms=message_ttl_ms)
+        self._template_actions = TemplateActions(context, self._copies, self._retries, self._admission)
         self.counts = CallCounters()
         self._code_labels = LabelLimiter()
 
@@ -114,18 +114,12 @@ class OutboundDispatcher:
 
     def set_travelling(self, is_travelling: bool) -> None:
         """Note that the clock is being advanced, or no longer: meanwhile retries and probes share its stops."""
-        self._circuits.set_travelling(is_travelling)
+        self._admission.set_travelling(is_travelling)
         self._retries.is_travelling = is_travelling
 
     async def close(self) -> None:
         """Cancel running uploads."""
         await self._copies.uploads.close()
-
-    def release(self, job: Job) -> None:
-        """Return what a job took when it was admitted: it has ended, or is parked."""
-        if not job.is_parked:
-            self._circuits.release(job)
-        self._slots.release(job)
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Mark the messages to be sent as in flight, on disk, and return the work of each job.
@@ -147,18 +141,20 @@ class OutboundDispatcher:
             else:
                 try:
                     route = await self._find_route(row, batch)
-                    pause_cause = self._find_pause(job, route)
+                    block = self._admission.find_block(job, route)
                     message = batch.messages.get(row.id) or decode_message(row)
                 except Exception as error:  # noqa: BLE001  a defect belongs to its job
                     work[job] = failing_work(error)
                     continue
-                if pause_cause is not None:
-                    work[job] = partial(self._abandon_paused, job, row, route, pause_cause)
+                if block is not None:
+                    work[job] = partial(self._abandon_blocked, job, row, route, block)
                 elif failure is not None:
                     work[job] = partial(self._apply_upload_failure, job, row, route, failure)
                 else:
                     sendings.append(_Sending(job, row, message, route))
-        await self._find_media(sendings)
+        references = [media_references(sending.message.content) for sending in sendings]
+        if any(references):  # most refer to none
+            await self._find_media(sendings, references)
         # A job whose media must be uploaded first is not being sent, and takes no slot while it waits: however slow an
         # upload is, it delays only those who need it. Then the job is claimed again.
         for sending in sendings:
@@ -202,21 +198,10 @@ class OutboundDispatcher:
             if route is None:
                 raise LookupError(f"message {row.id} has no app, or its app no operator account")
             batch.routes[row.app_id] = route
-            self._pacer.set_throughput(route.app.phone_number, route.app.per_second)
         return route
 
-    def _find_pause(self, job: Job, route: AppRoute) -> OperatorUnavailable | None:
-        """Return why a message waits after all, now that its account is known; None if it is sent."""
-        self._slots.set_account(job, route.account.id)
-        return self._pacer.account_pause(
-            job, route.account, self._clock.now_ms(), business_account_id=route.app.business_account_id
-        ) or self._circuits.blocking_cause(job, route.account)
-
-    async def _find_media(self, sendings: Sequence[_Sending]) -> None:
-        """Find the copies of the media that messages refer to; most refer to none, and cost nothing."""
-        references = [media_references(sending.message.content) for sending in sendings]
-        if not any(references):
-            return
+    async def _find_media(self, sendings: Sequence[_Sending], references: Sequence[tuple[str, ...]]) -> None:
+        """Find the copies of the media that each message refers to."""
         queries = [
             MediaReferences(sending.route.app.partner_id, number_location(sending.route), names)
             for sending, names in zip(sendings, references, strict=True)
@@ -236,16 +221,16 @@ class OutboundDispatcher:
         app = await app_of_message(self._directory, row)
         await self._complete(job, row, app, STOPPED_WHILE_SENDING if job.was_in_flight else None)
 
-    async def _abandon_paused(self, job: Job, row: MessageRow, route: AppRoute, cause: OperatorUnavailable) -> None:
+    async def _abandon_blocked(self, job: Job, row: MessageRow, route: AppRoute, cause: OperatorUnavailable) -> None:
         """Abandon a job whose operator account is paused or away, or fail it if it has waited for all its lifetime.
 
-        The pacer or the account's circuit makes its group wait. Nothing is sent to the operator, so this is the one
+        The admission makes its group wait. Nothing is sent to the operator, so this is the one
         place where such a message can become too old: only a few of its group are tried.
         """
         if self._clock.now_ms() < row.accepted_on_ms + self._retries.message_ttl_ms:
             self._queue.abandon(job)
             return
-        self._circuits.expect_expired(job)
+        self._admission.expect_expired(job)
         await self._give_up(job, row, route.app, cause)
 
     async def _upload_first(self, sending: _Sending) -> None:
@@ -259,7 +244,7 @@ class OutboundDispatcher:
             case OperatorRejected():
                 await self._complete(job, row, route.app, failure)
             case OperatorUnavailable():
-                self._circuits.record_outcome(job, route.account, failure)
+                self._admission.record_outcome(job, route.account, failure)
                 await self._retry_or_fail(job, row, route, failure)
             case Exception():
                 raise failure
@@ -271,55 +256,53 @@ class OutboundDispatcher:
             # Stopped for longer than a lease since the mark: another process has found the job in flight.
             self._queue.abandon(job)
             return
-        self._slots.begin_call(job)
+        reply_to = reply_target_id(sending.message.content)
+        adapter = self._context.operators.adapter(route.account)
+        began_s = time.perf_counter()
+        self._admission.begin_call(job)
         try:
-            outcome = await self._call_operator(sending, batch)
+            outcome = await adapter.send(
+                route.account,
+                route.app,
+                sending.message,
+                template=batch.templates.get(row.template_id or ""),
+                reply_to=batch.replied_to.get((route.app.partner_id, reply_to), reply_to) if reply_to else None,
+                copies=sending.media.copies,
+            )
         finally:
-            self._slots.end_call(job)
-            self._pacer.record_response(job, self._clock.now_ms())
-        self._circuits.record_outcome(job, route.account, outcome)
+            self._admission.end_call(job)
+        self._count_response(sending, outcome, time.perf_counter() - began_s)
+        self._admission.record_outcome(job, route.account, outcome)
         if await self._copies.drop_lost_copies(row.id, route, sending.media, outcome):
             await self._retries.retry_after(job, row.id, MEDIA_LOST, 0)
         elif isinstance(outcome, OperatorRejected) and outcome.retry_once and not job.attempt:
             wait_ms = delay_ms(OPERATOR_RETRY_SCHEDULES_S[RetryReason.ONCE], 1, self._context.chance)
             await self._retries.retry_after(job, row.id, outcome, wait_ms)
         elif isinstance(outcome, OperatorUnavailable):
-            self._retries.pause_peers(job, route.account, outcome, route.app.business_account_id)
+            self._admission.pause_peers(job, route.account, outcome, route.app.business_account_id)
             await self._retry_or_fail(job, row, route, outcome)
         else:
             await self._complete(job, row, route.app, outcome)
 
-    async def _call_operator(self, sending: _Sending, batch: OutboundBatch) -> Outcome:
-        job, row, route = sending.job, sending.row, sending.route
-        reply_to = reply_target_id(sending.message.content)
-        began_s = time.perf_counter()
-        outcome = await self._context.operators.adapter(route.account).send(
-            route.account,
-            route.app,
-            sending.message,
-            template=batch.templates.get(row.template_id or ""),
-            reply_to=batch.replied_to.get((route.app.partner_id, reply_to), reply_to) if reply_to else None,
-            copies=sending.media.copies,
-        )
-        took_s = time.perf_counter() - began_s
+    def _count_response(self, sending: _Sending, outcome: Outcome, took_s: float) -> None:
+        """Count a response, and trace it."""
         failed, name, code = not isinstance(outcome, OperatorAccepted), OUTCOME_NAMES[type(outcome)], _code_of(outcome)
         self.counts.add(took_s, name, self._code_labels(_code_class(code)))
         if tracer.is_enabled or failed:
             tracer.record(
                 TraceStep.OPERATOR_RESPONDED,
-                row.id,
+                sending.row.id,
                 failed=failed,
                 took_s=took_s,
-                position=job.position,
-                app_id=route.app.id,
+                position=sending.job.position,
+                app_id=sending.route.app.id,
                 outcome=name,
                 code=code,
-                request_id=row.request_id,
+                request_id=sending.row.request_id,
             )
-        return outcome
 
     async def _retry_or_fail(self, job: Job, row: MessageRow, route: AppRoute, outcome: OperatorUnavailable) -> None:
-        in_outage = self._circuits.is_open(route.account)
+        in_outage = self._admission.is_open(route.account)
         if not await self._retries.retry(job, row.accepted_on_ms, outcome, message_id=row.id, in_outage=in_outage):
             await self._give_up(job, row, route.app, outcome)
 

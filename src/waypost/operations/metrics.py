@@ -363,7 +363,9 @@ METRICS: Final = (  # Source: decision 0046
         _G,
         ("circuit",),
         "Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
-        lambda context: [((state,), count) for state, count in sorted(context.services.callbacks.circuits.items())],
+        lambda context: [
+            ((state,), count) for state, count in sorted(context.services.callbacks.admission.circuits.items())
+        ],
     ),
     _single_metric(
         "callback_pauses_total",

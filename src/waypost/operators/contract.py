@@ -217,7 +217,7 @@ class Operators:
         Raises:
             LookupError: there is no adapter of its kind.
         """
-        return self.adapter_of_kind(account.kind)
+        return self._adapters.get(account.kind) or self.adapter_of_kind(account.kind)
 
     def adapter_of_kind(self, kind: str) -> Operator:
         """Return the adapter of a kind.

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from tests.support.builders import OPERATOR
-from waypost.dispatch.pacing import PAIR_BURST, PAIR_EVERY_MS, PAUSE_RECHECK_MS, Pacer
+from waypost.admission.pacing import PAIR_BURST, PAIR_EVERY_MS, PAUSE_RECHECK_MS, Pacer
 from waypost.domain.outcome import OperatorUnavailable, RetryScope
 from waypost.domain.wait_reasons import WaitReason
 from waypost.queue.job import Job, NotBefore
@@ -32,7 +32,7 @@ def new_job(to: str = "ann", source: str = "s", ref: str = "message 1") -> Job:
 
 def pace(pacer: Pacer, job: Job, now_ms: int, in_flight: int = 0) -> NotBefore | None:
     """Return until when the job must wait; None if it may be sent now."""
-    return pacer(job, now_ms, in_flight)
+    return pacer.check(job, now_ms, in_flight)
 
 
 def admitted_within(pacer: Pacer, within_ms: int, source: str = "s") -> int:

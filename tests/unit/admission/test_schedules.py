@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from waypost.callbacks.circuits import CALLBACK_RETRY_SCHEDULE_S, parse_retry_after_ms, retry_delay_ms
+from waypost.admission.schedules import CALLBACK_RETRY_SCHEDULE_S, callback_retry_ms, parse_retry_after_ms
 
 DAY_S = 24 * 60 * 60
 
@@ -16,7 +16,7 @@ def test_callback_is_tried_for_more_than_a_day() -> None:
 def test_callback_is_given_up_after_the_last_wait() -> None:
     chance = random.Random(1)
 
-    waits = [retry_delay_ms(attempt, chance) for attempt in range(1, len(CALLBACK_RETRY_SCHEDULE_S) + 2)]
+    waits = [callback_retry_ms(attempt, chance) for attempt in range(1, len(CALLBACK_RETRY_SCHEDULE_S) + 2)]
 
     assert waits[-1] is None
     assert all(wait is not None and wait > 0 for wait in waits[:-1])
@@ -25,7 +25,7 @@ def test_callback_is_given_up_after_the_last_wait() -> None:
 def test_delays_are_spread_so_that_receivers_are_not_called_all_at_once() -> None:
     chance = random.Random(1)
 
-    assert len({retry_delay_ms(5, chance) for _ in range(20)}) > 1
+    assert len({callback_retry_ms(5, chance) for _ in range(20)}) > 1
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,21 @@
 """Slots of the outbound queue: how many each source and operator account gets, by its response times."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
+from tests.support.builders import OPERATOR
 from tests.support.manual_clock import ManualClock
-from waypost.dispatch.slots import FAST_ACTIVE_MS, NEW_SHARE, SLOT_SHARES, SLOW_CALL_MS, OperatorSlots, SlotClass
-from waypost.domain.wait_reasons import WaitReason
-from waypost.queue.job import Job, NotBefore
+from waypost.admission.operators import OperatorAdmission
+from waypost.admission.slots import FAST_ACTIVE_MS, OPERATOR_SLOTS, SLOW_RESPONSE_MS, SlotClass
+from waypost.queue.job import Job
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 
 IN_FLIGHT = 64
-RESERVED_FOR_FAST = int(IN_FLIGHT * SLOT_SHARES[SlotClass.SLOW].reserve)
+RESERVED_FOR_FAST = int(IN_FLIGHT * OPERATOR_SLOTS[SlotClass.SLOW].reserve)
 FAST_MS = 50
+NEW_SHARE = OPERATOR_SLOTS[SlotClass.NEW].account_share
 
 
 class SlotHarness:
@@ -19,13 +24,10 @@ class SlotHarness:
     def __init__(self, in_flight: int = IN_FLIGHT) -> None:
         self.clock = ManualClock()
         self.woken: list[str] = []
-        self.paced: NotBefore | None = None
-        self.slots = OperatorSlots(self.clock, in_flight=in_flight, pace=self._pace, clear_not_before=self.woken.append)
+        self.admission = OperatorAdmission(
+            self.clock, random.Random(1), in_flight=in_flight, per_second=1_000_000, clear_not_before=self.woken.append
+        )
         self._position = 0
-
-    def _pace(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
-        del job, now_ms, in_flight
-        return self.paced
 
     def acquire(self, source: str, account: str | None = None) -> Job | None:
         """Return a new job that has got a slot and calls the operator; None where its group waits.
@@ -37,14 +39,14 @@ class SlotHarness:
         job = Job(
             self._position, QueueName.OUTBOUND, source, str(self._position), subject, 0, 0, 0, was_in_flight=False
         )
-        wait = self.slots.may_start(job, self.clock.now_ms(), 0)
+        wait = self.admission.may_start(job, self.clock.now_ms(), 0)
         if wait is not None:
             assert wait.until_ms > self.clock.now_ms()
             assert wait.whole_group
             return None
         if account is not None:
-            self.slots.set_account(job, account)
-        self.slots.begin_call(job)
+            self.admission.set_account(job, replace(OPERATOR, id=account))
+        self.admission.begin_call(job)
         return job
 
     def fill(self, source: str, account: str) -> list[Job]:
@@ -58,8 +60,8 @@ class SlotHarness:
         """Let the operator respond to jobs, and end them."""
         self.clock.advance(ms=after_ms)
         for job in jobs:
-            self.slots.end_call(job)
-            self.slots.release(job)
+            self.admission.end_call(job)
+            self.admission.release(job)
 
     def add_fast(self, source: str, account: str) -> None:
         """Let a source become known as fast."""
@@ -82,7 +84,7 @@ def test_fast_sources_of_the_only_account_get_all_slots() -> None:
     held = [job for _ in range(8) for source in "abcdefgh" if (job := harness.acquire(source, "one"))]
 
     assert len(held) >= IN_FLIGHT - 4
-    assert harness.slots.slots_in_use == len(held)
+    assert harness.admission.slots.slots_in_use == len(held)
 
 
 def test_new_source_gets_one_slot_until_its_first_response() -> None:
@@ -104,9 +106,9 @@ def test_slow_accounts_together_leave_slots_to_a_fast_one(accounts: int) -> None
 
     for nth in range(accounts):
         harness.fill(f"slow{nth}", f"account{nth}")
-    free = IN_FLIGHT - harness.slots.slots_in_use
+    free = IN_FLIGHT - harness.admission.slots.slots_in_use
 
-    assert harness.slots.slots_in_use >= accounts / 2
+    assert harness.admission.slots.slots_in_use >= accounts / 2
     assert free >= RESERVED_FOR_FAST
     assert len(harness.fill("fast", "healthy")) >= free // 2
 
@@ -120,7 +122,7 @@ def test_fast_accounts_that_turn_slow_at_once_leave_slots_to_another(accounts: i
     for _ in range(IN_FLIGHT):
         for nth in range(accounts):
             harness.acquire(f"turning{nth}", f"account{nth}")
-    harness.clock.advance(ms=SLOW_CALL_MS)
+    harness.clock.advance(ms=SLOW_RESPONSE_MS)
 
     assert not [job for nth in range(accounts) if (job := harness.acquire(f"turning{nth}", f"account{nth}"))]
     assert harness.acquire("fast", "healthy")
@@ -135,11 +137,11 @@ def test_account_that_hangs_gets_few_slots_however_many_sources_it_has() -> None
     harness.acquire("source0", "hanging")
 
     for _ in range(60):
-        harness.clock.advance(ms=SLOW_CALL_MS)
+        harness.clock.advance(ms=SLOW_RESPONSE_MS)
         for nth in range(100):
             harness.acquire(f"source{nth}", "hanging")
         harness.add_fast("fast", "healthy")
-    assert harness.slots.slots_in_use < IN_FLIGHT // 2
+    assert harness.admission.slots.slots_in_use < IN_FLIGHT // 2
 
 
 def test_slow_source_does_not_slow_down_another_of_its_account() -> None:
@@ -198,7 +200,7 @@ def test_sources_whose_account_is_not_found_yet_leave_slots() -> None:
 
     assert len(held) == IN_FLIGHT * NEW_SHARE
     for job in held:
-        harness.slots.set_account(job, "hanging")
+        harness.admission.set_account(job, replace(OPERATOR, id="hanging"))
     assert harness.acquire("healthy", "healthy")
 
 
@@ -217,7 +219,8 @@ def test_groups_that_wait_are_woken_when_a_slot_becomes_free() -> None:
 
 def test_job_that_is_paced_takes_no_slot() -> None:
     harness = SlotHarness()
-    harness.paced = NotBefore(harness.clock.now_ms() + 1, WaitReason.SOURCE_PACE, whole_group=True)
+    harness.admission.pacer.set_throughput("a", 1)
+    harness.add_fast("a", "one")
 
     assert harness.acquire("a", "one") is None
-    assert harness.slots.slots_in_use == 0
+    assert harness.admission.slots.slots_in_use == 0

@@ -23,42 +23,29 @@ PAUSE_RECHECK_MS: Final = (
 
 
 @dataclass(slots=True)
-class _TokenBucket:
-    """A token bucket; `free_ms` is when it would be full again if nothing more were taken."""
+class _SourcePace:
+    """The throughput of one source: a token bucket, and the messages that the operator may count within a second.
 
-    free_ms: float = 0
-
-    def wait_ms(self, now_ms: int, every_ms: float, burst: float) -> int:
-        """Take one and return 0, or return how long until one can be taken."""
-        debt = max(0.0, self.free_ms - now_ms)
-        over = debt + every_ms - burst * every_ms
-        if over > 0:
-            return max(1, round(over))
-        self.free_ms = now_ms + debt + every_ms
-        return 0
-
-
-@dataclass(slots=True)
-class _ThroughputWindow:
-    """The messages that the operator may have counted within the last second.
-
-    It counts a message at a moment that we do not know, between the request and its response. So the
-    messages in flight and those that had a response within a second together stay under the throughput:
-    then no second that the operator can count has more, however long the network delays are and however
-    they differ.
+    The operator counts a message at a moment that we do not know, between the request and its response. So the
+    messages in flight and those that had a response within a second together stay under the throughput: then no second
+    that the operator can count has more, however long the network delays are and however they differ.
 
     Attributes:
+        per_second: its own throughput; None: the default.
+        free_ms: when its bucket would be full again if nothing more were taken.
         started: the group's jobs in flight, as far as they were started here.
         responded: how many of those have had a response, and only have to be completed.
         response_times_ms: when responses came.
     """
 
+    per_second: int | None = None
+    free_ms: float = 0
     started: int = 0
     responded: int = 0
     response_times_ms: deque[int] = field(default_factory=deque[int])
 
-    def wait_ms(self, now_ms: int, in_flight: int, per_second: int) -> int:
-        """Return 0, or how long until one more can be sent."""
+    def take_one(self, now_ms: int, in_flight: int, per_second: int) -> int:
+        """Use up a part of the throughput and return 0, or return how long until there is one."""
         for _ in range(self.started - in_flight):
             if self.responded:
                 self.responded -= 1
@@ -67,15 +54,16 @@ class _ThroughputWindow:
         self.started = in_flight
         while self.response_times_ms and self.response_times_ms[0] <= now_ms - SECOND_MS:
             self.response_times_ms.popleft()
-        if in_flight - self.responded + len(self.response_times_ms) < per_second:
-            return 0
-        first_ms = self.response_times_ms[0] if self.response_times_ms else now_ms
-        return max(1, first_ms + SECOND_MS - now_ms)
-
-    def record_response(self, now_ms: int) -> None:
-        """Record that one message in flight has had its response."""
-        self.responded += 1
-        self.response_times_ms.append(now_ms)
+        if in_flight - self.responded + len(self.response_times_ms) >= per_second:
+            first_ms = self.response_times_ms[0] if self.response_times_ms else now_ms
+            return max(1, first_ms + SECOND_MS - now_ms)
+        every_ms, debt_ms = SECOND_MS / per_second, max(0.0, self.free_ms - now_ms)
+        over_ms = debt_ms + every_ms - max(1.0, per_second / 10) * every_ms
+        if over_ms > 0:
+            return max(1, round(over_ms))
+        self.free_ms = now_ms + debt_ms + every_ms
+        self.started += 1
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +83,21 @@ class Pacer:
 
     def __init__(self, *, per_second: int) -> None:
         self._default_per_second = per_second
-        self._per_second: dict[str, int] = {}
-        self._source_buckets: dict[str, _TokenBucket] = {}
-        self._source_windows: dict[str, _ThroughputWindow] = {}
-        self._pair_buckets: dict[str, _TokenBucket] = {}
+        self._sources: dict[str, _SourcePace] = {}
+        self._pair_free_ms: dict[str, float] = {}  # when a pair's bucket would be full again, by ordering key
         self._paused_groups: dict[str, int] = {}  # the end of the pause, by group
         # For messages, by operator account and one business account, or '' for all of them.
         self._paused_accounts: dict[tuple[OperatorAccount, str], _AccountPause] = {}
 
     def set_throughput(self, source: str, per_second: int | None) -> None:
         """Set the throughput of a source; None for the default."""
-        if per_second is None:
-            self._per_second.pop(source, None)
-        else:
-            self._per_second[source] = per_second
+        self._source_pace(source).per_second = per_second
 
     def record_response(self, job: Job, now_ms: int) -> None:
         """Record that the operator has responded to a message, in whatever way, or will not any more."""
-        self._source_windows.setdefault(job.concurrency_group, _ThroughputWindow()).record_response(now_ms)
+        source = self._source_pace(job.concurrency_group)
+        source.responded += 1
+        source.response_times_ms.append(now_ms)
 
     def pause_account(
         self,
@@ -139,7 +124,7 @@ class Pacer:
         """
         if outcome.retry_scope is RetryScope.JOB:
             return
-        if outcome.retry_scope is not RetryScope.SOURCE and _is_message(job):
+        if outcome.retry_scope is not RetryScope.SOURCE and job.subject.kind is SubjectKind.MESSAGE:
             business_account = business_account_id if outcome.retry_scope is RetryScope.BUSINESS else ""
             self._paused_accounts[account, business_account] = _AccountPause(until_ms, outcome)
         else:
@@ -161,34 +146,28 @@ class Pacer:
             del self._paused_accounts[key]
         return None
 
-    def __call__(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
-        """Return None to send now, with its slot used up. Templates are not paced, but they can be paused."""
-        paused_until_ms = self._paused_groups.get(job.concurrency_group)
+    def check(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
+        """Return None to send now, with its part of the rates used up. Templates are paused, but not paced."""
+        group = job.concurrency_group
+        paused_until_ms = self._paused_groups.get(group)
         if paused_until_ms is not None:
             if paused_until_ms > now_ms:
                 return NotBefore(paused_until_ms, WaitReason.OPERATOR_PAUSE, whole_group=True)
-            del self._paused_groups[job.concurrency_group]
-        if not _is_message(job):
+            del self._paused_groups[group]
+        if job.subject.kind is not SubjectKind.MESSAGE:
             return None
-        pair = self._pair_buckets.get(job.ordering_key)
-        if pair is None:
-            if len(self._pair_buckets) >= MAX_PAIRS:
-                self._pair_buckets.clear()
-            pair = self._pair_buckets[job.ordering_key] = _TokenBucket()
-        before = pair.free_ms
-        wait = pair.wait_ms(now_ms, PAIR_EVERY_MS, PAIR_BURST)
-        if wait:
-            return NotBefore(now_ms + wait, WaitReason.PAIR_PACE, whole_group=False)
-        rate = self._per_second.get(job.concurrency_group, self._default_per_second)
-        second = self._source_windows.setdefault(job.concurrency_group, _ThroughputWindow())
-        source = self._source_buckets.setdefault(job.concurrency_group, _TokenBucket())
-        wait = second.wait_ms(now_ms, in_flight, rate) or source.wait_ms(now_ms, 1000 / rate, max(1.0, rate / 10))
-        if wait:
-            pair.free_ms = before
-            return NotBefore(now_ms + wait, WaitReason.SOURCE_PACE, whole_group=True)
-        second.started = in_flight + 1
+        pair_debt_ms = max(0.0, self._pair_free_ms.get(job.ordering_key, 0) - now_ms)
+        over_ms = pair_debt_ms + PAIR_EVERY_MS - PAIR_BURST * PAIR_EVERY_MS
+        if over_ms > 0:
+            return NotBefore(now_ms + max(1, round(over_ms)), WaitReason.PAIR_PACE, whole_group=False)
+        source = self._sources.get(group) or self._source_pace(group)
+        wait_ms = source.take_one(now_ms, in_flight, source.per_second or self._default_per_second)
+        if wait_ms:
+            return NotBefore(now_ms + wait_ms, WaitReason.SOURCE_PACE, whole_group=True)
+        if len(self._pair_free_ms) >= MAX_PAIRS and job.ordering_key not in self._pair_free_ms:
+            self._pair_free_ms.clear()
+        self._pair_free_ms[job.ordering_key] = now_ms + pair_debt_ms + PAIR_EVERY_MS
         return None
 
-
-def _is_message(job: Job) -> bool:
-    return job.subject.kind is SubjectKind.MESSAGE
+    def _source_pace(self, source: str) -> _SourcePace:
+        return self._sources.setdefault(source, _SourcePace())

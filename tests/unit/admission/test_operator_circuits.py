@@ -6,18 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.builders import OPERATOR
+from tests.support.builders import APP, OPERATOR
 from tests.support.manual_clock import ManualClock
-from waypost.dispatch.operator_circuits import (
-    OPEN_THRESHOLDS,
-    OPERATOR_PROBE_DELAYS_S,
-    PROBE_TIMEOUT_MS,
-    PROBE_TURN_MS,
-    ROUTE_CHECK_MS,
-    OperatorCircuits,
-)
-from waypost.dispatch.pacing import Pacer
+from waypost.admission.circuits import OPERATOR_CIRCUITS
+from waypost.admission.operators import PROBE_TURN_MS, ROUTE_CHECK_MS, OperatorAdmission
 from waypost.dispatch.retries import TRACED_ATTEMPTS, is_traced
+from waypost.domain.app import AppRoute
 from waypost.domain.outcome import (
     OperatorAccepted,
     OperatorRejected,
@@ -57,31 +51,34 @@ class CircuitSetUp:
     woken: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        pace = Pacer(per_second=1000)
-        self.circuits = OperatorCircuits(self.clock, random.Random(1), pace=pace, clear_not_before=self.woken.append)
+        self.admission = OperatorAdmission(
+            self.clock, random.Random(1), in_flight=64, per_second=1000, clear_not_before=self.woken.append
+        )
 
     def send(self, job: Job, outcome: Outcome, account: object = OPERATOR) -> bool:
         """Send a message with an outcome, if it may be sent now; return True if it was sent."""
         assert account in (OPERATOR, OTHER_OPERATOR)
         used = OPERATOR if account is OPERATOR else OTHER_OPERATOR
-        if self.circuits.may_start(job, self.clock.now_ms(), 0) is not None:
+        if self.admission.may_start(job, self.clock.now_ms(), 0) is not None:
             return False
-        if self.circuits.blocking_cause(job, used) is not None:
+        if self.admission.find_block(job, AppRoute(APP, used)) is not None:
             return False
-        self.circuits.record_outcome(job, used, outcome)
-        self.circuits.release(job)
+        self.admission.begin_call(job)
+        self.admission.end_call(job)
+        self.admission.record_outcome(job, used, outcome)
+        self.admission.release(job)
         return True
 
     def wait_of(self, job: Job) -> int | None:
         """Return how long the group of a job has to wait; None if the job is started."""
         now_ms = self.clock.now_ms()
-        wait = self.circuits.may_start(job, now_ms, 0)
+        wait = self.admission.may_start(job, now_ms, 0)
         return None if wait is None else wait.until_ms - now_ms
 
     def open(self) -> None:
         """Open the circuit with as few failures as possible."""
         position = 0
-        while not self.circuits.is_open(OPERATOR):
+        while not self.admission.is_open(OPERATOR):
             assert self.send(new_job(position), NOT_REACHED)
             position += 1
 
@@ -92,14 +89,14 @@ class CircuitSetUp:
     ids=["not reached", "temporary error", "uncertain"],
 )
 def test_circuit_opens_after_failures_in_a_row_of_several_messages(outcome: Outcome, cause: RetryReason | None) -> None:
-    setup, threshold = CircuitSetUp(), OPEN_THRESHOLDS[cause]
+    setup, threshold = CircuitSetUp(), OPERATOR_CIRCUITS.thresholds[cause]
     for position in range(threshold.failures - 1):
         setup.send(new_job(position), outcome)
-    was_open = setup.circuits.is_open(OPERATOR)
+    was_open = setup.admission.is_open(OPERATOR)
 
     setup.send(new_job(99), outcome)
 
-    assert (was_open, setup.circuits.is_open(OPERATOR)) == (False, True)
+    assert (was_open, setup.admission.is_open(OPERATOR)) == (False, True)
 
 
 @pytest.mark.parametrize("outcome", [TEMPORARY, UNCERTAIN], ids=["temporary error", "uncertain"])
@@ -109,7 +106,7 @@ def test_one_message_that_fails_again_and_again_opens_no_circuit(outcome: Outcom
     for _ in range(40):
         setup.send(new_job(1), outcome)
 
-    assert not setup.circuits.is_open(OPERATOR)
+    assert not setup.admission.is_open(OPERATOR)
 
 
 @pytest.mark.parametrize(
@@ -128,13 +125,13 @@ def test_any_other_response_shows_that_the_operator_is_there(outcome: Outcome) -
         setup.send(new_job(position), NOT_REACHED)
     setup.send(new_job(3), outcome)
     setup.send(new_job(4), NOT_REACHED)
-    was_open = setup.circuits.is_open(OPERATOR)
+    was_open = setup.admission.is_open(OPERATOR)
     setup.open()
     setup.clock.advance(ms=1000)
 
     setup.send(new_job(5), outcome)
 
-    assert (was_open, setup.circuits.is_open(OPERATOR)) == (False, False)
+    assert (was_open, setup.admission.is_open(OPERATOR)) == (False, False)
 
 
 def test_while_a_circuit_is_open_one_message_at_a_time_is_sent() -> None:
@@ -156,13 +153,14 @@ def test_probes_of_a_long_outage_are_a_few_seconds_apart() -> None:
 
     for position in range(10, 10_000):
         setup.clock.advance(ms=100)
-        wait = setup.circuits.may_start(new_job(position), setup.clock.now_ms(), 0)
-        if wait is None and setup.circuits.blocking_cause(new_job(position), OPERATOR) is None:
-            setup.circuits.record_outcome(new_job(position), OPERATOR, NOT_REACHED)
+        wait = setup.admission.may_start(new_job(position), setup.clock.now_ms(), 0)
+        if wait is None and setup.admission.find_block(new_job(position), AppRoute(APP, OPERATOR)) is None:
+            setup.admission.record_outcome(new_job(position), OPERATOR, NOT_REACHED)
+            setup.admission.release(new_job(position))
             sent_ms.append(setup.clock.now_ms())
 
     gaps_ms = [later - first for first, later in pairwise(sent_ms[4:])]
-    longest_ms = 1000 * OPERATOR_PROBE_DELAYS_S[-1]
+    longest_ms = 1000 * OPERATOR_CIRCUITS.probe_delays_s[-1]
     assert 0.8 * longest_ms <= min(gaps_ms) <= max(gaps_ms) <= 1.2 * longest_ms + 100
 
 
@@ -189,8 +187,8 @@ def test_outage_of_one_account_delays_no_other() -> None:
     sent = setup.send(new_job(10, "t"), OperatorAccepted("wamid.10"), OTHER_OPERATOR)
 
     assert sent
-    assert setup.circuits.is_open(OPERATOR)
-    assert not setup.circuits.is_open(OTHER_OPERATOR)
+    assert setup.admission.is_open(OPERATOR)
+    assert not setup.admission.is_open(OTHER_OPERATOR)
 
 
 def test_probe_that_failed_is_followed_by_one_of_another_source() -> None:
@@ -214,7 +212,7 @@ def test_probe_without_an_outcome_does_not_block_the_account() -> None:
     assert setup.wait_of(new_job(10)) is None
     assert setup.wait_of(new_job(11)) is not None
 
-    setup.clock.advance(ms=PROBE_TIMEOUT_MS)
+    setup.clock.advance(ms=OPERATOR_CIRCUITS.probe_timeout_ms)
 
     assert setup.wait_of(new_job(11)) is None
 
@@ -225,7 +223,7 @@ def test_probe_that_ends_without_an_outcome_is_soon_followed_by_another() -> Non
     setup.clock.advance(ms=500)
     assert setup.wait_of(new_job(10)) is None
 
-    setup.circuits.release(new_job(10))
+    setup.admission.release(new_job(10))
     setup.clock.advance(ms=500)
 
     assert setup.wait_of(new_job(11)) is None
@@ -253,7 +251,7 @@ def test_source_whose_account_was_changed_is_let_through_to_find_it() -> None:
     setup.clock.advance(ms=ROUTE_CHECK_MS)
 
     assert setup.wait_of(new_job(10)) is None
-    assert setup.circuits.blocking_cause(new_job(10), changed) is None
+    assert setup.admission.find_block(new_job(10), AppRoute(APP, changed)) is None
     assert setup.wait_of(new_job(11)) is None
 
 

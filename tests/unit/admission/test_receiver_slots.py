@@ -1,19 +1,16 @@
 """Concurrency slots of callbacks: how many each receiver gets, by its recent health."""
 
 from tests.support.manual_clock import ManualClock
-from waypost.callbacks.circuits import Circuit, CircuitState
-from waypost.callbacks.receivers import CallbackReceiver
-from waypost.callbacks.slots import (
-    CONGESTION_THRESHOLD,
-    MAX_SLOTS_PER_SLOW_RECEIVER,
-    MAX_SLOTS_WHEN_CONGESTED,
-    MAX_SLOW_SLOTS,
-    REPLAY_SHARE,
-    ConcurrencySlots,
-)
+from waypost.admission.circuits import RECEIVER_CIRCUITS, Circuit, CircuitState
+from waypost.admission.receivers import REPLAY_SHARE, CallbackReceiver, ReceiverAdmission
+from waypost.admission.slots import CROWDED_SLOTS, RECEIVER_SLOTS, SlotClass
 from waypost.queue.job import Job
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import live_group, replay_group
+
+MAX_SLOTS_PER_SLOW_RECEIVER = RECEIVER_SLOTS[SlotClass.SLOW].each
+MAX_SLOTS_WHEN_CROWDED = RECEIVER_SLOTS[SlotClass.FAST].each_when_crowded
+MAX_SLOW_SLOTS = RECEIVER_SLOTS[SlotClass.SLOW].together
 
 
 class SlotHarness:
@@ -22,19 +19,19 @@ class SlotHarness:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.woken: list[str] = []
-        self.slots = ConcurrencySlots(self.clock, self.woken.append)
+        self.admission = ReceiverAdmission(self.clock, in_flight=256, clear_not_before=self.woken.append)
         self._position = 0
 
     def add_receiver(self, subscription: int, *, was_slow: bool = False, circuit: Circuit | None = None) -> None:
-        receiver = CallbackReceiver(circuit or Circuit(), is_known=True, was_slow=was_slow)
-        self.slots.receivers[subscription] = receiver
+        receiver = CallbackReceiver(circuit=circuit or Circuit(RECEIVER_CIRCUITS), is_known=True, was_slow=was_slow)
+        self.admission.receivers[subscription] = receiver
 
     def acquire(self, group: str, *, is_replay: bool = False) -> Job | None:
         """Return a new job that has got a slot; None where its group is held."""
         self._position += 1
         subject = JobSubject(SubjectKind.CALLBACK, "id")
         job = Job(self._position, QueueName.CALLBACKS, group, "key", subject, 0, 0, 0, False, is_replay=is_replay)
-        hold = self.slots.acquire(job, self.clock.now_ms(), 0)
+        hold = self.admission.may_start(job, self.clock.now_ms(), 0)
         assert hold is None or hold.until_ms > self.clock.now_ms()
         return job if hold is None else None
 
@@ -84,7 +81,7 @@ def test_all_slow_receivers_together_leave_half_of_the_slots_to_the_fast_ones() 
     acquired = sum(len(harness.fill(subscription)) for subscription in range(1, 41))
 
     assert acquired == MAX_SLOW_SLOTS
-    assert harness.slots.slots_in_use == MAX_SLOW_SLOTS
+    assert harness.admission.slots.slots_in_use == MAX_SLOW_SLOTS
     assert harness.acquire(live_group(99))
 
 
@@ -97,7 +94,7 @@ def test_slow_slots_go_to_the_receiver_that_has_waited_longest() -> None:
     assert harness.acquire(live_group(18)) is None
     harness.woken.clear()
 
-    harness.slots.release(full[0][0])
+    harness.admission.release(full[0][0])
 
     assert live_group(17) in harness.woken
     assert live_group(18) not in harness.woken
@@ -113,32 +110,34 @@ def test_receivers_that_turn_slow_all_at_once_do_not_take_every_slot() -> None:
 
     acquired = [len(harness.fill(subscription)) for subscription in range(1, 11)]
 
-    assert sum(acquired) <= CONGESTION_THRESHOLD + 8 * MAX_SLOTS_WHEN_CONGESTED
-    assert min(acquired) == MAX_SLOTS_WHEN_CONGESTED
+    assert sum(acquired) <= CROWDED_SLOTS + 8 * MAX_SLOTS_WHEN_CROWDED
+    assert min(acquired) == MAX_SLOTS_WHEN_CROWDED
 
 
 def test_open_circuit_admits_nothing_and_then_one_probe() -> None:
     harness = SlotHarness()
-    harness.add_receiver(1, circuit=Circuit(CircuitState.OPEN, until_ms=harness.clock.now_ms() + 1_000))
+    harness.add_receiver(
+        1, circuit=Circuit(RECEIVER_CIRCUITS, CircuitState.OPEN, until_ms=harness.clock.now_ms() + 1_000)
+    )
     assert harness.fill(1) == []
 
     harness.clock.advance(ms=1_000)
 
     assert len(harness.fill(1)) == 1
-    assert harness.slots.receivers[1].circuit.state is CircuitState.HALF_OPEN
+    assert harness.admission.receivers[1].circuit.state is CircuitState.HALF_OPEN
 
 
 def test_paused_subscription_is_checked_when_it_may_have_changed() -> None:
     harness = SlotHarness()
-    harness.add_receiver(1, circuit=Circuit(CircuitState.PAUSED))
+    harness.add_receiver(1, circuit=Circuit(RECEIVER_CIRCUITS, CircuitState.PAUSED))
     assert harness.fill(1) == []
 
-    harness.slots.receivers[1].may_have_changed = True
+    harness.admission.receivers[1].may_have_changed = True
     [check] = harness.fill(1)
-    harness.slots.release(check)
+    harness.admission.release(check)
 
     assert harness.fill(1) == []
-    harness.slots.receivers[1].may_have_changed = True
+    harness.admission.receivers[1].may_have_changed = True
     assert harness.fill(1) == []  # so soon after the last check
     harness.clock.advance(ms=2_000)
     assert len(harness.fill(1)) == 1

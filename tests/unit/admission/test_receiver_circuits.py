@@ -4,29 +4,26 @@ import random
 
 import pytest
 
+from waypost.admission.circuits import CIRCUIT_TRANSITIONS, RECEIVER_CIRCUITS, Circuit, CircuitEvent, CircuitState
+from waypost.admission.receivers import CallbackReceiver
 from waypost.base.backoff import travel_grid_ms
-from waypost.callbacks.circuits import (
-    CIRCUIT_TRANSITIONS,
-    OPEN_AFTER_FAILURES,
-    PROBE_DELAYS_S,
-    Circuit,
-    CircuitEvent,
-    CircuitState,
-)
-from waypost.callbacks.receivers import CallbackReceiver
 
 CHANCE = random.Random(1)
+OPEN_AFTER_FAILURES = RECEIVER_CIRCUITS.thresholds[None].failures
+PROBE_DELAYS_S = RECEIVER_CIRCUITS.probe_delays_s
 
 
 def record_failure(circuit: Circuit, now_ms: int = 0, *, is_probe: bool = False, retry_after_ms: int = 0) -> None:
-    circuit.record_failed(now_ms, CHANCE, is_probe=is_probe, retry_after_ms=retry_after_ms)
+    if is_probe:
+        circuit.begin_probe(1, now_ms)
+    circuit.record_failure(1, now_ms, CHANCE, retry_after_ms=retry_after_ms)
 
 
 def test_circuit_opens_after_consecutive_failures_and_a_success_resets_the_count() -> None:
-    circuit = Circuit()
+    circuit = Circuit(RECEIVER_CIRCUITS)
     for _ in range(OPEN_AFTER_FAILURES - 1):
         record_failure(circuit)
-    circuit.record_delivered(1)
+    circuit.record_success(1)
     for _ in range(OPEN_AFTER_FAILURES - 1):
         record_failure(circuit)
     assert circuit.state is CircuitState.CLOSED
@@ -37,7 +34,7 @@ def test_circuit_opens_after_consecutive_failures_and_a_success_resets_the_count
 
 
 def test_probes_are_seconds_apart_for_minutes_and_then_up_to_a_minute() -> None:
-    circuit = Circuit(failures=OPEN_AFTER_FAILURES - 1)
+    circuit = Circuit(RECEIVER_CIRCUITS, failures=OPEN_AFTER_FAILURES - 1)
     record_failure(circuit)
     waits = [circuit.until_ms]
     for _ in range(len(PROBE_DELAYS_S) + 1):
@@ -50,7 +47,7 @@ def test_probes_are_seconds_apart_for_minutes_and_then_up_to_a_minute() -> None:
 
 
 def test_attempts_started_before_the_circuit_opened_do_not_extend_it() -> None:
-    circuit = Circuit(failures=OPEN_AFTER_FAILURES - 1)
+    circuit = Circuit(RECEIVER_CIRCUITS, failures=OPEN_AFTER_FAILURES - 1)
     record_failure(circuit)
     until_ms = circuit.until_ms
 
@@ -62,11 +59,15 @@ def test_attempts_started_before_the_circuit_opened_do_not_extend_it() -> None:
 
 @pytest.mark.parametrize("state", [CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN])
 def test_success_closes_the_circuit_in_any_state_and_resets_the_failures(state: CircuitState) -> None:
-    circuit = Circuit(state, failures=9, probes=4, failing_since_ms=5)
+    circuit = Circuit(RECEIVER_CIRCUITS, state, failures=9, probes=4, failing_since_ms=5)
 
-    circuit.record_delivered(7)
+    circuit.record_success(7)
 
-    assert circuit == Circuit(delivered_ms=7)
+    assert (circuit.state, circuit.failures, circuit.failing_since_ms) == (CircuitState.CLOSED, 0, None)
+    assert circuit.succeeded_ms == 7
+    for _ in range(OPEN_AFTER_FAILURES):
+        record_failure(circuit, 8)
+    assert circuit.probes == 1
 
 
 def test_paused_circuit_changes_only_by_being_resumed() -> None:
@@ -76,7 +77,7 @@ def test_paused_circuit_changes_only_by_being_resumed() -> None:
 
 
 def test_longest_retry_after_of_a_receiver_is_respected() -> None:
-    circuit = Circuit()
+    circuit = Circuit(RECEIVER_CIRCUITS)
 
     record_failure(circuit, 1_000, retry_after_ms=60_000)
     record_failure(circuit, 2_000, retry_after_ms=1_000)
@@ -85,7 +86,7 @@ def test_longest_retry_after_of_a_receiver_is_respected() -> None:
 
 
 def test_circuit_is_restored_from_the_store() -> None:
-    failing, waiting, healthy = Circuit(), Circuit(), Circuit()
+    failing, waiting, healthy = (Circuit(RECEIVER_CIRCUITS) for _ in range(3))
 
     failing.restore(10, failing_since_ms=3, retry_after_until_ms=9)
     waiting.restore(10, failing_since_ms=3, retry_after_until_ms=99)
@@ -114,13 +115,15 @@ def test_grid_of_a_moved_clock_is_an_eighth_of_the_failing_time_at_most(
 def test_moving_clock_retries_less_often_and_the_usual_wait_applies_when_it_stops() -> None:
     now_ms = 100 * 60_000 + 1
     receiver = CallbackReceiver(
-        Circuit(CircuitState.HALF_OPEN, probes=len(PROBE_DELAYS_S), failing_since_ms=1), is_known=True
+        circuit=Circuit(RECEIVER_CIRCUITS, CircuitState.HALF_OPEN, probes=len(PROBE_DELAYS_S), failing_since_ms=1),
+        is_known=True,
     )
     record_failure(receiver.circuit, now_ms, is_probe=True)
 
-    usual_ms = receiver.blocked_until_ms(now_ms)
-    travelling_ms = receiver.blocked_until_ms(now_ms, is_travelling=True)
+    usual = receiver.not_before(now_ms)
+    travelling = receiver.not_before(now_ms, is_travelling=True)
 
-    assert usual_ms is not None
-    assert 48_000 <= usual_ms - now_ms <= 72_000
-    assert travelling_ms == 104 * 60_000  # the grid is of eight minutes
+    assert usual is not None
+    assert travelling is not None
+    assert 48_000 <= usual.until_ms - now_ms <= 72_000
+    assert travelling.until_ms == 104 * 60_000  # the grid is of eight minutes
