@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from waypost.admin.messages import TracedCallback
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext, check_filters
+from waypost.admin.waits import explain_job
 from waypost.base.clock import DAY_MS, machine_ms
 from waypost.domain.callbacks import build_receiver_report
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
@@ -24,6 +25,8 @@ from waypost.store.callbacks.receivers import (
     rotate_signing_key,
 )
 from waypost.store.callbacks.subscriptions import subscriptions_by_ids
+from waypost.store.queue.job_subjects import JobState, QueueName
+from waypost.store.queue.jobs import find_open_callback, live_group
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import event_name
 from waypost.wire.callbacks.signatures import key_text, merge_headers, signature_headers
@@ -343,7 +346,12 @@ async def _callback_view(context: AdminContext, callback_id: str, *, text: bool)
     callback = await context.database.read(callback_with_attempts, callback_id)
     if callback is None:
         raise resource_not_found("callback", "callback_id", callback_id)
-    return TracedCallback(**redact_callback(callback, text=text))
+    job = await context.database.read(find_open_callback, callback_id)
+    wait = None
+    if job is not None and job["state"] == JobState.OPEN:
+        group = live_group(callback["subscription_id"])
+        wait = explain_job(context, QueueName.CALLBACKS, group, job["position"])
+    return TracedCallback(**redact_callback(callback, text=text), wait=wait)
 
 
 def _receiver_filter(query: SubscriptionQuery | ReportQuery) -> SubscriptionFilter:

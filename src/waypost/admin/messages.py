@@ -6,6 +6,7 @@ import msgspec
 
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
+from waypost.admin.waits import Wait, add_waits
 from waypost.base.ids import is_uuid
 from waypost.domain.errors import resource_not_found
 from waypost.store.console.trace import full_message_trace, message_counts, message_trace
@@ -38,7 +39,7 @@ class DeliveryAttempt(msgspec.Struct):
 
 
 class WaitingJob(msgspec.Struct):
-    """An unfinished job: its attempts, when it is due, and why it was retried later."""
+    """An unfinished job: its attempts, when it is due, why it was retried later, and why it is not worked now."""
 
     queue: str
     position: int
@@ -49,6 +50,7 @@ class WaitingJob(msgspec.Struct):
     note: str | None
     failing_since_ms: int | msgspec.UnsetType | None = msgspec.UNSET
     next_attempt_ms: int | msgspec.UnsetType | None = msgspec.UNSET
+    wait: Wait | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class TracedCallback(msgspec.Struct, kw_only=True):
@@ -71,6 +73,7 @@ class TracedCallback(msgspec.Struct, kw_only=True):
     failing_since_ms: int | msgspec.UnsetType | None = msgspec.UNSET
     next_attempt_ms: int | msgspec.UnsetType | None = msgspec.UNSET
     waiting: WaitingJob | msgspec.UnsetType | None = msgspec.UNSET
+    wait: Wait | msgspec.UnsetType | None = msgspec.UNSET
     size_bytes: int | msgspec.UnsetType = msgspec.UNSET
     is_exact: bool | msgspec.UnsetType = msgspec.UNSET
 
@@ -138,6 +141,7 @@ async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Trace
         if trace["content_retained"]
         else NOT_RETAINED
     )
+    add_waits(context, trace)
     callbacks = [redact_callback(callback, text=text) for callback in trace["callbacks"]]
     trace.update(request=request, trace_id=trace_id, callbacks=callbacks)
     return TracedMessage(**trace)
@@ -203,4 +207,5 @@ async def show_message(context: AdminContext, message_id: str) -> TracedMessage:
     trace = await context.database.read(message_trace, message_id)
     if trace is None:
         raise resource_not_found("message", "message_id", message_id)
+    add_waits(context, trace)
     return TracedMessage(**trace)

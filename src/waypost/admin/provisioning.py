@@ -15,6 +15,7 @@ from waypost.domain.partner import Partner, PartnerQuotas
 from waypost.domain.rates import Rate
 from waypost.operators.contract import Operators
 from waypost.outbound.vetted_client import VettedClient
+from waypost.queue.queue import JobQueue
 from waypost.store.accounts import partners as stored
 from waypost.store.accounts.instance_keys import InstanceKeys
 from waypost.store.accounts.partners import app_by_id
@@ -41,6 +42,7 @@ class AdminContext:
 
     Attributes:
         outbound: posts to URLs that partners chose.
+        queue: explains why jobs wait that this process works.
         circuit_of: returns the state of a subscription's circuit; None if this process does not work it.
         public_url: where the operator reaches the webhook, without a slash at its end.
         per_second: throughput of a source without a setting of its own.
@@ -63,6 +65,7 @@ class AdminContext:
     operators: Operators
     passwords: PasswordHasher
     outbound: VettedClient
+    queue: JobQueue
     circuit_of: Callable[[int], str | None]
     public_url: str
     per_second: int

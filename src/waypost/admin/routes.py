@@ -16,6 +16,7 @@ from waypost.admin import (
     partners,
     personal_data,
     secret_key,
+    waits,
 )
 from waypost.admin.authorisation import AdminGate
 from waypost.admin.doctor import checks
@@ -28,6 +29,7 @@ ROUTES: Final[tuple[AdminRoute, ...]] = (
     *credentials.operation.rows,
     *apps.operation.rows,
     *messages.operation.rows,
+    *waits.operation.rows,
     *logs.operation.rows,
     *personal_data.operation.rows,
     *operator_accounts.operation.rows,

@@ -131,6 +131,7 @@ def make_admin_context(base: Foundation, callbacks: CallbackSender) -> AdminCont
         operators=stages.operators,
         passwords=base.passwords,
         outbound=stages.outbound,
+        queue=stages.queue,
         circuit_of=callbacks.admission.circuit_of,
         public_url=settings.address,
         per_second=settings.per_second,

@@ -132,6 +132,13 @@ def _job_samples(context: MetricsContext) -> Samples:
             yield (_queue_label(queue_name), name), getattr(counts, name)
 
 
+def _waiting_group_samples(context: MetricsContext) -> Samples:
+    for queue_name in QueueName:
+        reasons = Counter(wait.reason for _, wait in context.services.queue.list_waits(queue_name))
+        for reason, count in sorted(reasons.items()):
+            yield (_queue_label(queue_name), reason.value), count
+
+
 def _oldest_due_samples(context: MetricsContext) -> Samples:
     for queue_name, depth in _queue_depths(context):
         due_ms = depth.oldest_due_ms
@@ -290,6 +297,13 @@ METRICS: Final = (  # Source: decision 0046
         "How long the longest waiting job has been due, among those counted.",
         _oldest_due_samples,
         scope="store",
+    ),
+    MetricRow(
+        "queue_waiting_groups",
+        _G,
+        ("queue", "reason"),
+        "Concurrency groups (sources, receivers) whose due jobs are not worked now, by the reason.",
+        _waiting_group_samples,
     ),
     # 3 and 4, dispatch and operator
     MetricRow(

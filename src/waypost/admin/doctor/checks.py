@@ -29,6 +29,7 @@ from waypost.admin.doctor.local import (
     check_receivers,
     check_simulator,
     check_store,
+    check_waits,
     failure,
     ok,
     warning,
@@ -91,6 +92,7 @@ async def _run_checks(context: AdminContext) -> list[CheckResult]:
     store += await check_connections(context)
     store += await check_media(context)
     store += await check_receivers(context)
+    store += check_waits(context)
     return [*damage, *store, *(result for results in accounts for result in results)]
 
 

@@ -12,9 +12,11 @@ import msgspec
 
 from waypost.admin.operator_accounts import OperatorCallFailed
 from waypost.admin.provisioning import AdminContext
+from waypost.admin.waits import summarize_waits
 from waypost.base.files import readable_by_others
 from waypost.client.api_client import ApiUnreachable, HttpTransport
 from waypost.domain.app import OperatorAccount
+from waypost.domain.wait_reasons import WAIT_EXPLANATIONS, WaitReason
 from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
 from waypost.store.callbacks.receivers import list_paused_or_failing
@@ -113,6 +115,19 @@ async def check_store(context: AdminContext) -> list[CheckResult]:
         text = f"{uncertain} messages may or may not have been sent"
         fix_hint = "wait: the operator's next status decides, or the message fails with code 4002"
         results.append(warning("messages", text, fix_hint))
+    return results
+
+
+def check_waits(context: AdminContext) -> list[CheckResult]:
+    """Return a result for each reason for which due jobs wait; none for those of receivers, which have their own."""
+    results: list[CheckResult] = []
+    for wait in summarize_waits(context):
+        if wait.queue == QueueName.CALLBACKS.name.lower():
+            continue
+        text = f"{wait.jobs} {'job waits' if wait.jobs == 1 else 'jobs wait'}: {wait.text}"
+        subject = f"queue {wait.queue}"
+        is_problem = WAIT_EXPLANATIONS[WaitReason(wait.reason)].is_problem
+        results.append(warning(subject, text, f"ends with: {wait.ends}") if is_problem else ok(subject, text))
     return results
 
 

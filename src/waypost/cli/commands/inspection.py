@@ -101,6 +101,10 @@ def _describe_job(job: Mapping[str, Any] | None, prefix: str) -> Iterator[str]:
             f"due {format_time(job['due_ms'])}, tried {job['attempt']} times{defects}"
         )
         yield _append_detail(waits, job["note"])
+        if job.get("wait"):
+            until_ms = job["wait"]["until_ms"]
+            until = f", until {format_time(until_ms)}" if until_ms else ""
+            yield f"{prefix} because {job['wait']['text']}{until}"
         if job.get("failing_since_ms"):
             following = f"; next attempt {format_time(job['next_attempt_ms'])}" if job["next_attempt_ms"] else ""
             yield f"{prefix} for its receiver, failing since {format_time(job['failing_since_ms'])}{following}"

@@ -418,6 +418,10 @@ async def _read_delivery(request: PageRequest, *, text: bool = False) -> dict[st
     if last is not None:
         signing = explain_signature(services.secret_box, subscription, body, last["request_headers"], request.now_ms())
     live = next((job for job in jobs if not job.replay), None)
+    wait = None
+    if live is not None:
+        show = "GET /admin/callbacks/{callback_id}"
+        wait = (await request.services.apis.admin.call(show, callback_id=row["id"]))["wait"]
     return {
         "root": callbacks_path(request),
         "subscription": subscription,
@@ -429,6 +433,7 @@ async def _read_delivery(request: PageRequest, *, text: bool = False) -> dict[st
             "digest": hashlib.sha256(body).hexdigest(),
             "was_revealed": text,
             "live_job": live,
+            "wait": wait,
             "next_ms": max(live.due_ms if live else 0, failure["next_attempt_ms"] or 0),
             "failing_since_ms": failure["failing_since_ms"],
             "replayed": sum(attempt["kind"] == AttemptKind.REPLAY for attempt in row["attempts"]),

@@ -222,7 +222,20 @@ async def _read_trace(
         trace["events"] = sorted([*trace["events"], *simulated], key=lambda event: event["at_ms"])
     elif control is not None:
         await add_simulated_events(lambda: control, trace)
+    await _add_waits(request, trace)
     return trace
+
+
+async def _add_waits(request: PageRequest, trace: dict[str, Any]) -> None:
+    """Give each unfinished job of a trace the member `wait`, as the admin API explains it."""
+    jobs = [job for job in (trace["waiting"], *(each["waiting"] for each in trace["callbacks"])) if job is not None]
+    if not jobs:
+        return
+    path = "GET /admin/messages/{message_id}/waits"
+    waits = (await request.services.apis.admin.call(path, message_id=trace["id"]))["waits"]
+    by_job = {(wait["queue"], wait["position"]): wait for wait in waits}
+    for job in jobs:
+        job["wait"] = by_job.get((job["queue"], job["position"]))
 
 
 async def _page_values(request: PageRequest, trace: dict[str, Any]) -> dict[str, Any]:

@@ -268,7 +268,12 @@ def _pending_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
         title, text = "Sending to the operator", ""
     else:
         title = f"Waiting for attempt {format_number(job['attempt'] + 1)}" if job["attempt"] else "Queued"
-        text = job["note"] or "Messages to one recipient are sent in order, and each number has a throughput limit."
+        wait = job.get("wait")
+        text = job["note"] or ""
+        if wait:
+            text = f"Waiting: {wait['text']}. {text}".strip()
+        elif not text:
+            text = "Messages to one recipient are sent in order, and each number has a throughput limit."
     yield TraceStepView("s-waiting", None, _WAYPOST, "info", title, text, job=job)
 
 

@@ -1,6 +1,6 @@
 """View models of the overview: the last hour as a chart, today's totals, and the queues."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -106,8 +106,14 @@ def counted_since_ms(counts: MinuteCounts, now_ms: int, zone: DisplayZone) -> in
     return None if counts.counted_from_ms <= zone.day_start_ms(now_ms) else counts.counted_from_ms
 
 
-def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[dict[str, Any]]:
-    """Return each queue with its texts and how long its oldest job has been due; two only if they are not empty."""
+def summarize_queues(
+    waiting: Sequence[AppQueueDepth], waits: Sequence[Mapping[str, Any]], now_ms: int
+) -> list[dict[str, Any]]:
+    """Return each queue with its texts and how long its oldest job has been due; two only if they are not empty.
+
+    Args:
+        waits: why due jobs are not worked, as the admin API explains it.
+    """
     summaries: list[dict[str, Any]] = []
     by_queue = {queue.queue: queue for queue in waiting}
     for queue_name, (name, what) in QUEUE_LABELS.items():
@@ -124,6 +130,7 @@ def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[dict
                 "is_longer": queue.is_longer,
                 "waits": waits_ms and format_span(waits_ms),
                 "waits_ms": waits_ms,
+                "reasons": [wait["text"] for wait in waits if wait["queue"] == queue_name.name.lower()],
                 "is_late": waits_ms is not None and waits_ms > QUEUE_LATE_MS,
             }
         )
@@ -201,6 +208,7 @@ _MACROS: Final = {  # macro of parts.html, and its arguments
 async def _values(request: PageRequest, overview: AppOverview) -> dict[str, Any]:
     is_past = _has_completed_steps(overview)
     needs_send = not is_past and not overview.progress.has_message
+    waits = (await request.services.apis.admin.call("GET /admin/waits", app_id=request.app.id))["waits"]
     return {
         "steps": None if is_past else overview.progress,
         "first": await find_first_message(request) if needs_send else None,
@@ -209,7 +217,7 @@ async def _values(request: PageRequest, overview: AppOverview) -> dict[str, Any]
         "since_ms": counted_since_ms(overview.counts, overview.now_ms, request.zone),
         "hour": hour_chart(overview, request.zone),
         "needs": attention_items(overview),
-        "queues": summarize_queues(overview.queues, overview.now_ms),
+        "queues": summarize_queues(overview.queues, waits, overview.now_ms),
         "operator": overview.operator,
         "receivers": overview.receivers,
         "newest": overview.newest,
