@@ -4,15 +4,16 @@ Source: the operator's pages "App access tokens" and "App subscriptions".
 """
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from waypost.base.json_values import list_or_none, object_or_none, text_or_none
+from waypost.base.json_values import list_or_none, object_or_none
 from waypost.simulator.accounts import model as saving
 from waypost.simulator.accounts.model import set_number_webhook
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
-from waypost.simulator.apis.parameters import is_missing
+from waypost.simulator.apis.parameters import check_id, is_missing, one_of, read_parameters, read_text
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.messages.marketing import find_marketing_status
 from waypost.simulator.numbers.names import check_display_name
@@ -40,6 +41,61 @@ operation = GraphOperations()
 _OBJECT: Final = "whatsapp_business_account"
 
 
+def _check_object(name: str, value: Any) -> str:
+    if not value:
+        raise is_missing(name)
+    return str(one_of(_OBJECT)(name, value))
+
+
+def _read_fields(name: str, value: Any) -> tuple[str, ...]:
+    """Return the webhook fields that a call names, each once: an array, its JSON text, or a text with commas."""
+    if isinstance(value, str):
+        value = value.strip().removeprefix("[").removesuffix("]").replace('"', "").split(",")
+    names = [str(item).strip() for item in list_or_none(value) or []]
+    fields = tuple(dict.fromkeys(item for item in names if item))
+    for index, item in enumerate(fields):
+        if item not in WEBHOOK_FIELDS:
+            raise bad_parameter(f"Param {name}[{index}] must be one of {{{', '.join(WEBHOOK_FIELDS)}}} - got {item!r}.")
+    return fields
+
+
+class AppTokenParameters(Struct, frozen=True):
+    """The parameters of a request for an app's token."""
+
+    grant_type: Annotated[str, one_of("client_credentials")]
+    client_id: Annotated[str, read_text] = ""
+    client_secret: Annotated[str, read_text] = ""
+
+
+class AppSubscriptionParameters(Struct, frozen=True):
+    """The parameters of an app's subscription; `fields` may be empty until the handshake has succeeded."""
+
+    object: Annotated[str, _check_object]
+    fields: Annotated[tuple[str, ...], _read_fields]
+    callback_url: Annotated[str, check_id]
+    verify_token: Annotated[str, read_text] = ""
+
+
+class EndedSubscriptionParameters(Struct, frozen=True):
+    """The fields whose webhooks an app no longer wants; none: all."""
+
+    object: Annotated[str, one_of(_OBJECT)] = _OBJECT
+    fields: Annotated[tuple[str, ...], _read_fields] = ()
+
+
+class OverrideParameters(Struct, frozen=True):
+    """The callback URI with which an app overrides that of an account or a number."""
+
+    override_callback_uri: Annotated[str, read_text] = ""
+    verify_token: Annotated[str, read_text] = ""
+
+
+class DebugTokenParameters(Struct, frozen=True):
+    """The token to be shown."""
+
+    input_token: Annotated[str, check_id]
+
+
 @operation("oauth.read", "GET", "oauth", is_open=True)
 async def app_token(state: SimulatorState, call: Call) -> dict[str, Any]:
     """Return the token of an app, made of its id and secret; it configures the app and opens no account.
@@ -47,13 +103,12 @@ async def app_token(state: SimulatorState, call: Call) -> dict[str, Any]:
     Raises:
         GraphApiError: 101, the app is unknown; 1, the secret is wrong; 100, another grant type.
     """
-    if call.edge != "access_token" or call.query.get("grant_type") != "client_credentials":
-        raise bad_parameter("Param grant_type must be one of {client_credentials}.")
-    app = state.accounts.apps.get(call.query.get("client_id", ""))
+    requested = read_parameters(AppTokenParameters, call.query if call.edge == "access_token" else {})
+    app = state.accounts.apps.get(requested.client_id)
     if app is None:
         text, code = "Error validating application. Cannot get application info", 101
         raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": code})
-    if call.query.get("client_secret") != app.app_secret:
+    if requested.client_secret != app.app_secret:
         text, code = "Error validating client secret.", 1
         raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": code})
     return {"access_token": app.token, "token_type": "bearer"}
@@ -66,49 +121,23 @@ async def subscribe_app(state: SimulatorState, call: Call, app: GraphApp) -> dic
     Raises:
         GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
     """
-    if not call.fields.get("object"):
-        raise is_missing("object")
-    _check_object(call)
-    fields = _read_fields(call)
-    uri = text_or_none(call.fields.get("callback_url")) or ""
-    if not uri:
-        raise is_missing("callback_url")
-    verify_token = text_or_none(call.fields.get("verify_token")) or ""
-    await _shake_hands(state, uri, verify_token)
-    if not fields:
+    new = read_parameters(AppSubscriptionParameters, call.fields)
+    await _shake_hands(state, new.callback_url, new.verify_token)
+    if not new.fields:
         raise is_missing("fields")
-    await _save_app(state, replace(app, callback_uri=uri, verify_token=verify_token, fields=fields))
+    changes = {"callback_uri": new.callback_url, "verify_token": new.verify_token, "fields": new.fields}
+    await _save_app(state, replace(app, **changes))
     return GRAPH_SUCCESS
 
 
 @operation("apps.delete_subscriptions", "DELETE", GraphApp, "subscriptions", permission=None)
 async def unsubscribe_app(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
     """Stop the app's webhooks, or those about some fields."""
-    _check_object(call)
-    ended = _read_fields(call) or app.fields
+    ended = read_parameters(EndedSubscriptionParameters, call.fields).fields or app.fields
     kept = tuple(field for field in app.fields if field not in ended)
     without_uri = {} if kept else {"callback_uri": "", "verify_token": ""}
     await _save_app(state, replace(app, fields=kept, **without_uri))
     return GRAPH_SUCCESS
-
-
-def _check_object(call: Call) -> None:
-    if call.fields.get("object", _OBJECT) != _OBJECT:
-        raise bad_parameter(f"Param object must be one of {{{_OBJECT}}}.")
-
-
-def _read_fields(call: Call) -> tuple[str, ...]:
-    """Return the webhook fields that a call names, each once: an array, its JSON text, or a text with commas."""
-    value: Any = call.fields.get("fields")
-    if isinstance(value, str):
-        value = value.strip().removeprefix("[").removesuffix("]").replace('"', "").split(",")
-    names = [str(name).strip() for name in list_or_none(value) or []]
-    fields = tuple(dict.fromkeys(name for name in names if name))
-    for index, name in enumerate(fields):
-        if name not in WEBHOOK_FIELDS:
-            expected = ", ".join(WEBHOOK_FIELDS)
-            raise bad_parameter(f"Param fields[{index}] must be one of {{{expected}}} - got {name!r}.")
-    return fields
 
 
 async def _save_app(state: SimulatorState, app: GraphApp) -> None:
@@ -129,7 +158,8 @@ async def read_override(state: SimulatorState, app_id: str, waba_id: str, member
 
     Source: the operator's page "Override webhooks".
     """
-    uri = text_or_none(members.get("override_callback_uri")) or ""
+    override = read_parameters(OverrideParameters, members)
+    uri = override.override_callback_uri
     if not uri:
         return ""
     app = state.accounts.apps.get(app_id)
@@ -138,7 +168,7 @@ async def read_override(state: SimulatorState, app_id: str, waba_id: str, member
             "Before override the current callback uri, your app must be subscribed to receive messages for WhatsApp "
             "Business Account"
         )
-    await _shake_hands(state, uri, text_or_none(members.get("verify_token")) or "")
+    await _shake_hands(state, uri, override.verify_token)
     return uri
 
 
@@ -283,7 +313,4 @@ def list_app_subscriptions(_state: SimulatorState, _call: Call, app: GraphApp) -
 @operation("debug_token.read", "GET", "debug_token")
 async def debug_token(state: SimulatorState, call: Call) -> dict[str, Any]:
     """Return the debug data of a token. Source: the operator's page "Debug-Token"."""
-    token = call.query.get("input_token")
-    if not token:
-        raise is_missing("input_token")
-    return {"data": debug_view(state, token)}
+    return {"data": debug_view(state, read_parameters(DebugTokenParameters, call.query).input_token)}

@@ -60,6 +60,11 @@ def check_id(name: str, value: Any) -> str:
     return value
 
 
+def read_text(_name: str, value: Any) -> str:
+    """Return a parameter that is a text; an empty text for any other value."""
+    return value if isinstance(value, str) else ""
+
+
 def check_boolean(name: str, value: Any) -> bool:
     """Return a parameter that is true or false, or a text that says so."""
     text = str(value).lower()

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 from waypost.base.json_values import list_of, text_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error, no_such_object
 from waypost.simulator.apis.links import is_valid_link, signed_link
-from waypost.simulator.apis.parameters import is_missing, read_parameters, text_between
+from waypost.simulator.apis.parameters import is_missing, read_parameters, read_text, text_between
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.flows.model import (
     DEPRECATED,
@@ -82,18 +82,14 @@ def _read_asset(_name: str, value: Any) -> str:
     return text
 
 
-def _text_or_empty(_name: str, value: Any) -> str:
-    return text_or_none(value) or ""
-
-
 class NewFlowParameters(Struct, frozen=True):
     """The parameters of a new flow."""
 
     name: Annotated[str, text_between(1, _MAX_NAME_CHARS)]
     categories: Annotated[list[str], _read_categories]
     flow_json: Annotated[str, _read_asset] = ""
-    clone_flow_id: Annotated[str, _text_or_empty] = ""
-    endpoint_uri: Annotated[str, _text_or_empty] = ""
+    clone_flow_id: Annotated[str, read_text] = ""
+    endpoint_uri: Annotated[str, read_text] = ""
 
 
 class FlowChangeParameters(Struct, frozen=True):
@@ -101,7 +97,7 @@ class FlowChangeParameters(Struct, frozen=True):
 
     name: Annotated[str | None, text_between(1, _MAX_NAME_CHARS)] = None
     categories: Annotated[list[str] | None, _read_categories] = None
-    endpoint_uri: Annotated[str | None, _text_or_empty] = None
+    endpoint_uri: Annotated[str | None, read_text] = None
 
 
 @operation("flows.create", "POST", Account, "flows")

@@ -72,6 +72,19 @@ class GroupChangeParameters(ProductParameters, frozen=True):
     description: Annotated[str | None, _check_description] = None
 
 
+def _read_request_ids(name: str, value: Any) -> list[str]:
+    request_ids = list(dict.fromkeys(texts_in(value)))
+    if not request_ids:
+        raise bad_parameter(f"Param {name} must be a list of ids of join requests.")
+    return request_ids
+
+
+class JoinRequestParameters(ProductParameters, frozen=True):
+    """The join requests that are decided."""
+
+    join_requests: Annotated[list[str], _read_request_ids]
+
+
 @operation("groups.create", "POST", Number, "groups", permission=MESSAGING)
 def create_group(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Create a group without participants; the webhook about it has the id of the request, and its invite link."""
@@ -186,7 +199,8 @@ def list_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup)
 @operation("groups.approve_join_requests", "POST", SimulatedGroup, "join_requests", permission=MESSAGING)
 def approve_join_requests(transaction: Transaction, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Let the phones of join requests join, as far as there is room."""
-    state, request_ids, known = transaction.state, _requested_ids(call), find_group(transaction, group)
+    request_ids = read_parameters(JoinRequestParameters, call.fields).join_requests
+    state, known = transaction.state, find_group(transaction, group)
     requests = [request for request in known.join_requests if request.request_id in request_ids]
     room = MAX_PARTICIPANTS - len(known.participants)
     if approved := requests[:room]:
@@ -202,17 +216,10 @@ def approve_join_requests(transaction: Transaction, call: Call, group: Simulated
 @operation("groups.reject_join_requests", "DELETE", SimulatedGroup, "join_requests", permission=MESSAGING)
 def reject_join_requests(transaction: Transaction, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Reject join requests, without a webhook; their phones can request it again."""
-    request_ids, known = _requested_ids(call), find_group(transaction, group)
+    request_ids = read_parameters(JoinRequestParameters, call.fields).join_requests
+    known = find_group(transaction, group)
     transaction.save(GROUPS, drop_requests(known, request_ids), group.group_id)
     return _decided(transaction, known, "rejected_join_requests", request_ids, ())
-
-
-def _requested_ids(call: Call) -> list[str]:
-    read_parameters(ProductParameters, call.fields)
-    request_ids = list(dict.fromkeys(texts_in(call.fields.get("join_requests"))))
-    if not request_ids:
-        raise bad_parameter("Param join_requests must be a list of ids of join requests.")
-    return request_ids
 
 
 def _decided(

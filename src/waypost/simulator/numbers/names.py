@@ -10,9 +10,8 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
-from waypost.base.json_values import text_or_none
 from waypost.simulator.apis.errors import bad_parameter, coded_error
-from waypost.simulator.apis.parameters import is_missing, read_parameters
+from waypost.simulator.apis.parameters import check_id, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -41,12 +40,6 @@ def check_display_name(name: str, value: Any) -> str:
     return value
 
 
-def _check_given(name: str, value: Any) -> Any:
-    if not text_or_none(value):
-        raise is_missing(name)
-    return value
-
-
 def _check_links(name: str, value: Any) -> Any:
     if not isinstance(value, list) or len(value) > _MAX_LINKS:  # pyright: ignore[reportUnknownArgumentType]
         raise bad_parameter(f"Param {name} must be a list of at most {_MAX_LINKS} URLs.")
@@ -60,12 +53,31 @@ def _accept(_name: str, value: Any) -> Any:
 class OfficialAccountParameters(Struct, frozen=True, omit_defaults=True):
     """The parameters of a request for an official account."""
 
-    business_website_url: Annotated[str, _check_given]
-    primary_country_of_operation: Annotated[str, _check_given]
+    business_website_url: Annotated[str, check_id]
+    primary_country_of_operation: Annotated[str, check_id]
     primary_language: Annotated[Any, _accept] = UNSET
     parent_business_or_brand: Annotated[Any, _accept] = UNSET
     additional_supporting_information: Annotated[Any, _accept] = UNSET
     supporting_links: Annotated[Any, _check_links] = UNSET
+
+
+def _check_transfer_action(name: str, value: Any) -> str:
+    if value not in _TRANSFER_ACTIONS:
+        raise bad_parameter(f"Param {name} must be one of {', '.join(_TRANSFER_ACTIONS)}.")
+    return value
+
+
+def _check_username(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not _is_username(value):
+        raise bad_parameter(f"Param {name} must have {_RULES}.")
+    return value
+
+
+class UsernameParameters(Struct, frozen=True, kw_only=True):
+    """A username to reserve."""
+
+    transfer_action: Annotated[str, _check_transfer_action] = "none"
+    username: Annotated[str, _check_username]
 
 
 def decide_display_name(transaction: Transaction, number: Number, *, is_approved: bool) -> str:
@@ -105,19 +117,15 @@ def change_username(transaction: Transaction, call: Call, number: Number) -> dic
     Raises:
         GraphApiError: it breaks a rule; 147005, another number of the account has it; or it is not available.
     """
-    action, username = call.fields.get("transfer_action", "none"), call.fields.get("username")
-    if action not in _TRANSFER_ACTIONS:
-        raise bad_parameter(f"Param transfer_action must be one of {', '.join(_TRANSFER_ACTIONS)}.")
-    if not isinstance(username, str) or not _is_username(username):
-        raise bad_parameter(f"Param username must have {_RULES}.")
-    holder = _usernames(transaction.state, transaction.record).get(username.lower(), number)
+    new = read_parameters(UsernameParameters, call.fields)
+    holder = _usernames(transaction.state, transaction.record).get(new.username.lower(), number)
     if holder.waba_id != number.waba_id:
         raise bad_parameter("The username is not available.")
     if holder.phone_number_id != number.phone_number_id:
-        if action != "force_transfer":
+        if new.transfer_action != "force_transfer":
             raise coded_error(_IN_USE, "The username is in use by another phone number of the business.")
         delete_username(transaction, call, holder)
-    transaction.change_record(number.phone_number_id, NAMES, username=username, username_status="reserved")
+    transaction.change_record(number.phone_number_id, NAMES, username=new.username, username_status="reserved")
     return {"status": "reserved"}
 
 

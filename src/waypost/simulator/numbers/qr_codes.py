@@ -51,9 +51,20 @@ def _check_message(name: str, value: Any) -> str:
     return value
 
 
+def _read_format(name: str, value: Any) -> str | None:
+    return None if value is None else str(_check_format(name, str(value).upper()))
+
+
 class QrCodeParameters(msgspec.Struct, frozen=True):
     """The parameters of a QR code."""
 
+    prefilled_message: Annotated[str, _check_message]
+
+
+class NewQrCodeParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of a new QR code."""
+
+    generate_qr_image: Annotated[str | None, _read_format] = None
     prefilled_message: Annotated[str, _check_message]
 
 
@@ -62,17 +73,14 @@ def save_qr_code(transaction: Transaction, call: Call, number: Number) -> dict[s
     """Create a QR code, or with `code` change one; the image is in the response if its format is requested."""
     if "code" in call.fields:
         return _change(transaction, call, number, str(call.fields["code"]))
-    image_format = call.fields.get("generate_qr_image")
-    if image_format is not None:
-        image_format = _check_format("generate_qr_image", str(image_format).upper())
-    message = read_parameters(QrCodeParameters, call.fields).prefilled_message
+    new = read_parameters(NewQrCodeParameters, call.fields)
     if len(transaction.values(QR_CODES, number.phone_number_id)) >= _MAX_QR_CODES:
         raise bad_parameter(f"A phone number has at most {_MAX_QR_CODES} QR codes.")
     random_text = base64.b32encode(bytes.fromhex(transaction.state.ids.secret())).decode()
     code = random_text[: _CODE_CHARS - 1] + "1"  # the operator's samples end so
-    qr_code = QrCode(code, message, transaction.state.clock.now_ms())
+    qr_code = QrCode(code, new.prefilled_message, transaction.state.clock.now_ms())
     transaction.save(QR_CODES, qr_code, code, number.phone_number_id)
-    return _view(qr_code, image_format)
+    return _view(qr_code, new.generate_qr_image)
 
 
 @operation("qr_codes.change", "POST", Number, "message_qrdls/{}")

@@ -6,10 +6,12 @@ Source: the operator's pages "Registration" and "Phone numbers"; facts 5.2, the 
 import hmac
 from typing import Annotated, Any, Final
 
+from msgspec import Struct
+
 from waypost.base.clock import DAY_MS
-from waypost.base.json_values import integer_or_none, text_or_none
+from waypost.base.json_values import integer_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
-from waypost.simulator.apis.parameters import ProductParameters, is_missing, one_of, read_parameters
+from waypost.simulator.apis.parameters import ProductParameters, check_id, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -25,7 +27,6 @@ _MAX_PIN_GUESSES: Final = 10
 _MAX_REGISTRATIONS: Final = 10  # in 72 hours
 _REGISTRATIONS_WINDOW_MS: Final = 3 * DAY_MS
 _SYNC_ID_DIGITS: Final = 16
-_METHODS: Final = ("SMS", "VOICE")
 
 
 def read_pin(_name: str, value: Any) -> str:
@@ -40,6 +41,27 @@ class RegistrationParameters(ProductParameters, frozen=True):
     """The parameters of a registration."""
 
     pin: Annotated[str, read_pin]
+
+
+def _check_method(name: str, value: Any) -> str:
+    return str(one_of("SMS", "VOICE")(name, str(value).upper()))
+
+
+def _read_code(_name: str, value: Any) -> str:
+    return str(value or "").replace("-", "")
+
+
+class CodeRequestParameters(Struct, frozen=True):
+    """How a verification code is sent."""
+
+    code_method: Annotated[str, _check_method]
+    language: Annotated[str, check_id]
+
+
+class CodeParameters(Struct, frozen=True):
+    """A verification code, with or without its hyphen."""
+
+    code: Annotated[str, _read_code]
 
 
 class SyncParameters(ProductParameters, frozen=True):
@@ -121,10 +143,7 @@ def request_sync(transaction: Transaction, call: Call, number: Number) -> dict[s
 @operation("numbers.request_code", "POST", Number, "request_code")
 def request_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Create a verification code for the number; the control API shows it."""
-    if str(call.fields.get("code_method", "")).upper() not in _METHODS:
-        raise bad_parameter(f"Param code_method must be one of {{{', '.join(_METHODS)}}}.")
-    if not text_or_none(call.fields.get("language")):
-        raise is_missing("language")
+    read_parameters(CodeRequestParameters, call.fields)
     code = transaction.state.ids.digits(_PIN_DIGITS)
     transaction.change_record(number.phone_number_id, REGISTRATION, code=code, needs_code=True)
     return GRAPH_SUCCESS
@@ -134,7 +153,7 @@ def request_code(transaction: Transaction, call: Call, number: Number) -> dict[s
 def verify_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Verify the number by the code that was sent."""
     known = str(transaction.record(number.phone_number_id, REGISTRATION).get("code", ""))
-    text = str(call.fields.get("code") or "").replace("-", "")
+    text = read_parameters(CodeParameters, call.fields).code
     if not known or not hmac.compare_digest(known.encode(), text.encode()):
         raise bad_parameter("Param code is not the code that was sent.")
     transaction.change_record(number.phone_number_id, REGISTRATION, code="", needs_code=False)

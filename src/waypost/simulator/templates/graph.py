@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Struct
 
 from waypost.base.json_values import integer_or_none, list_or_none, objects_in, text_or_none, texts_in
 from waypost.simulator.apis.errors import bad_parameter, template_error
 from waypost.simulator.apis.languages import LANGUAGES
-from waypost.simulator.apis.parameters import is_missing
+from waypost.simulator.apis.parameters import is_missing, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -74,6 +76,81 @@ TEMPLATE_FILTERS: Final[Mapping[str, Callable[[SimulatedTemplate, str], bool]]] 
 # fmt: on
 
 
+_CATEGORY: Final = "AUTHENTICATION"
+
+
+def _split_list(value: str) -> list[str]:
+    """Return a list of the query: a JSON array, or texts separated by commas."""
+    items = list_or_none(parse_parameter(value))
+    texts = value.strip("[]").split(",") if items is None else map(str, items)
+    return [item for item in (raw.strip().strip("'\"") for raw in texts) if item]
+
+
+def _read_time(name: str, value: Any) -> int:
+    text = value or ""
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise bad_parameter(f"Param {name} must be a time in Unix seconds.")
+    return int(text)
+
+
+def _read_languages(name: str, value: Any) -> list[str]:
+    languages = _split_list(value) if isinstance(value, str) else [str(item) for item in list_or_none(value) or ()]
+    for language in languages:
+        if language not in LANGUAGES:
+            raise bad_parameter(f"Param {name} must be supported language codes - got {language!r}.")
+    return list(dict.fromkeys(languages))
+
+
+def _check_languages(name: str, value: Any) -> list[str]:
+    languages = _read_languages(name, value)
+    if not languages:
+        raise is_missing(name)
+    return languages
+
+
+def _check_category(name: str, value: Any) -> str:
+    return str(one_of(_CATEGORY)(name, str(value).upper()))
+
+
+def _check_button_types(name: str, value: Any) -> list[str]:
+    return [str(one_of("OTP")(name, kind.upper())) for kind in _split_list(value)]
+
+
+def _read_flag(_name: str, value: Any) -> bool:
+    return str(value).lower() in ("true", "1")
+
+
+def _check_minutes(name: str, value: Any) -> int:
+    minutes = integer_or_none(value)
+    if minutes is None or not 1 <= minutes <= 90:
+        raise bad_parameter(f"Param {name} must be from 1 to 90.")
+    return minutes
+
+
+class PeriodParameters(Struct, frozen=True):
+    """A period of statistics, in Unix seconds."""
+
+    start: Annotated[int, _read_time]
+    end: Annotated[int, _read_time]
+
+
+class UpsertParameters(Struct, frozen=True):
+    """The languages of a template with the operator's texts."""
+
+    languages: Annotated[list[str], _check_languages]
+    category: Annotated[str, _check_category]
+
+
+class PreviewParameters(Struct, frozen=True):
+    """The operator's texts that are shown."""
+
+    category: Annotated[str, _check_category]
+    button_types: Annotated[list[str], _check_button_types] = []
+    add_security_recommendation: Annotated[bool, _read_flag] = False
+    code_expiration_minutes: Annotated[int | None, _check_minutes] = None
+    languages: Annotated[list[str], _read_languages] = []
+
+
 _MAX_ANALYTICS_DAYS: Final = 90  # Source: the operator's page "Analytics"
 _MAX_ANALYTICS_TEMPLATES: Final = 10
 _COMPARISON_SPANS_S: Final = (7 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
@@ -102,7 +179,8 @@ def change_account(transaction: Transaction, call: Call, account: Account) -> di
 @operation("analytics.read", "GET", Account, "template_analytics")
 async def show_analytics(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Return the daily metrics of templates. Source: the operator's page "Analytics"."""
-    start_s, end_s = _query_time(call, "start"), _query_time(call, "end")
+    period = read_parameters(PeriodParameters, call.query)
+    start_s, end_s = period.start, period.end
     now_s = state.clock.now_ms() // 1000
     if start_s < now_s - (_MAX_ANALYTICS_DAYS + 1) * DAY_S:
         raise bad_parameter(f"Param start can be at most {_MAX_ANALYTICS_DAYS} days ago.")
@@ -136,7 +214,8 @@ async def compare_templates(state: SimulatorState, call: Call, template: Simulat
 
     A phone blocks a business, not a template, so the block rates are the same and the reasons unknown.
     """
-    start_s, end_s = _query_time(call, "start"), _query_time(call, "end")
+    period = read_parameters(PeriodParameters, call.query)
+    start_s, end_s = period.start, period.end
     now_s = state.clock.now_ms() // 1000
     if start_s >= end_s:
         raise bad_parameter("Param start must lie before end.")
@@ -167,15 +246,6 @@ async def compare_templates(state: SimulatorState, call: Call, template: Simulat
     }
 
 
-def _query_time(call: Call, name: str) -> int:
-    text = call.query.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) < 12):
-        raise bad_parameter(f"Param {name} must be a time in Unix seconds.")
-    return int(text)
-
-
-_CATEGORY: Final = "AUTHENTICATION"
-_DEFAULT_LANGUAGES: Final = ("en_US",)
 _PRESET_TEXT_MEMBERS: Final = ("text", "autofill_text")
 
 
@@ -187,12 +257,8 @@ async def upsert_templates(state: SimulatorState, call: Call, account: Account) 
 
     Source: facts 2.1, "upsert_message_templates".
     """
-    fields = dict(call.fields)
-    languages = _languages(fields.pop("languages", None))
-    if not languages:
-        raise is_missing("languages")
-    if str(fields.get("category", "")).upper() != _CATEGORY:
-        raise bad_parameter(f"Param category must be one of {{{_CATEGORY}}}.")
+    languages = read_parameters(UpsertParameters, call.fields).languages
+    fields = {name: value for name, value in call.fields.items() if name != "languages"}
     for component in objects_in(fields.get("components")):
         for button in objects_in(component.get("buttons")):
             if any(button.get(member) for member in _PRESET_TEXT_MEMBERS):
@@ -228,43 +294,18 @@ async def preview_templates(_parts: SimulatorState, call: Call, _account: Accoun
 
     Source: facts 2.1, "message_template_previews".
     """
-    query = call.query
-    if query.get("category", "").upper() != _CATEGORY:
-        raise bad_parameter(f"Param category must be one of {{{_CATEGORY}}}.")
-    kinds = _split_list(query.get("button_types", "OTP"))
-    if any(kind.upper() != "OTP" for kind in kinds):
-        raise bad_parameter("Param button_types must be one of {OTP}.")
-    recommends = query.get("add_security_recommendation", "").lower() in ("true", "1")
-    body = {"type": "BODY", "add_security_recommendation": recommends}
-    minutes = query.get("code_expiration_minutes")
-    footer: list[dict[str, Any]] = []
-    if minutes is not None:
-        expiry = integer_or_none(minutes)
-        if expiry is None or not 1 <= expiry <= 90:
-            raise bad_parameter("Param code_expiration_minutes must be from 1 to 90.")
-        footer = [{"type": "FOOTER", "code_expiration_minutes": expiry}]
-    components = fill_preset_texts(_CATEGORY, [body, *footer])
-    texts = {component["type"]: component["text"] for component in components}
+    requested = read_parameters(PreviewParameters, call.query)
+    components: list[dict[str, Any]] = [
+        {"type": "BODY", "add_security_recommendation": requested.add_security_recommendation}
+    ]
+    if requested.code_expiration_minutes is not None:
+        components.append({"type": "FOOTER", "code_expiration_minutes": requested.code_expiration_minutes})
+    texts = {component["type"]: component["text"] for component in fill_preset_texts(_CATEGORY, components)}
     preview = {"body": texts["BODY"].replace("*", "")}
-    preview |= {"footer": texts["FOOTER"]} if footer else {}
+    preview |= {"footer": texts["FOOTER"]} if "FOOTER" in texts else {}
     buttons = [{"text": "Copy code", "autofill_text": "Autofill"}]
-    languages = _languages(query.get("languages")) or list(_DEFAULT_LANGUAGES)
+    languages = requested.languages or ("en_US",)
     return {"data": [{**preview, "buttons": buttons, "language": language} for language in languages]}
-
-
-def _languages(value: object) -> list[str]:
-    languages = _split_list(value) if isinstance(value, str) else [str(item) for item in list_or_none(value) or ()]
-    for language in languages:
-        if language not in LANGUAGES:
-            raise bad_parameter(f"Param languages must be supported language codes - got {language!r}.")
-    return list(dict.fromkeys(languages))
-
-
-def _split_list(value: str) -> list[str]:
-    """Return a list of the query: a JSON array, or texts separated by commas."""
-    items = list_or_none(parse_parameter(value))
-    texts = value.strip("[]").split(",") if items is None else map(str, items)
-    return [item for item in (raw.strip().strip("'\"") for raw in texts) if item]
 
 
 _MAX_DELETED_TEMPLATES: Final = 100  # Source: facts 2.1, "hsm_ids"
