@@ -85,8 +85,9 @@ async def arm(state: SimulatorState, request: Request) -> dict[str, Any]:
         raise ControlApiError("if_missing", f"cannot be {str(if_missing)[:40]!r}", "true or false")
     definitions = read_faults(cast(object, body))
     if not if_missing:
-        return {"faults": [fault_view(state, fault) for fault in await arm_faults(state, definitions)]}
-    armed, existing = await arm_missing_faults(state, definitions)
+        armed = await state.transact(lambda transaction: arm_faults(transaction, definitions))
+        return {"faults": [fault_view(state, fault) for fault in armed]}
+    armed, existing = await state.transact(lambda transaction: arm_missing_faults(transaction, definitions))
     return {
         "faults": [fault_view(state, fault) for fault in armed],
         "existing": [fault_view(state, fault) for fault in existing],
@@ -102,7 +103,7 @@ async def show_fault(state: SimulatorState, fault: PathFault) -> dict[str, Any]:
 @operation("DELETE", "/control/faults/{fault_id}", disarmed=list[int])
 async def disarm_fault(state: SimulatorState, fault: PathFault) -> dict[str, Any]:
     """Disarm a fault; webhooks that it holds back are sent at their time."""
-    await disarm_faults(state, [fault])
+    await state.transact(lambda transaction: disarm_faults(transaction, [fault]))
     return {"disarmed": [fault.id]}
 
 
@@ -110,7 +111,7 @@ async def disarm_fault(state: SimulatorState, fault: PathFault) -> dict[str, Any
 async def disarm_all(state: SimulatorState) -> dict[str, Any]:
     """Disarm all faults."""
     faults = all_faults(state)
-    await disarm_faults(state, faults)
+    await state.transact(lambda transaction: disarm_faults(transaction, faults))
     return {"disarmed": [fault.id for fault in faults]}
 
 

@@ -152,40 +152,30 @@ def select_fault(
     return None
 
 
-async def arm_missing_faults(
-    state: SimulatorState, definitions: Iterable[dict[str, Any]]
+def arm_missing_faults(
+    transaction: Transaction, definitions: Iterable[dict[str, Any]]
 ) -> tuple[list[ArmedFault], list[ArmedFault]]:
     """Arm those of checked faults that are not armed yet; two that differ only in `until_ms` are the same.
 
     Returns:
         The faults that it armed, and those that were armed already.
     """
-    now_ms = state.clock.now_ms()
-
-    def write(transaction: Transaction) -> tuple[list[ArmedFault], list[ArmedFault]]:
-        existing = [fault for fault in transaction.values(FAULTS).values() if fault.is_armed(now_ms)]
-        found: list[ArmedFault] = []
-        missing: list[dict[str, Any]] = []
-        for definition in definitions:
-            same = next((fault for fault in existing if _timeless(fault.given) == _timeless(definition)), None)
-            if same is None:
-                missing.append(definition)
-            else:
-                existing.remove(same)  # a scenario may have the same fault twice
-                found.append(same)
-        return _arm(transaction, missing), found
-
-    return await state.transact(write)
+    now_ms = transaction.state.clock.now_ms()
+    existing = [fault for fault in transaction.values(FAULTS).values() if fault.is_armed(now_ms)]
+    found: list[ArmedFault] = []
+    missing: list[dict[str, Any]] = []
+    for definition in definitions:
+        same = next((fault for fault in existing if _timeless(fault.given) == _timeless(definition)), None)
+        if same is None:
+            missing.append(definition)
+        else:
+            existing.remove(same)  # a scenario may have the same fault twice
+            found.append(same)
+    return arm_faults(transaction, missing), found
 
 
-async def arm_faults(
-    state: SimulatorState, definitions: Iterable[dict[str, Any]], *, scenario: str = ""
-) -> list[ArmedFault]:
+def arm_faults(transaction: Transaction, definitions: Iterable[dict[str, Any]], scenario: str = "") -> list[ArmedFault]:
     """Arm checked faults and return them with new ids, which start at 1 if there are none."""
-    return await state.transact(lambda transaction: _arm(transaction, definitions, scenario))
-
-
-def _arm(transaction: Transaction, definitions: Iterable[dict[str, Any]], scenario: str = "") -> list[ArmedFault]:
     first = max((fault.id for fault in transaction.values(FAULTS).values()), default=0) + 1
     armed = [ArmedFault(first + index, definition, scenario) for index, definition in enumerate(definitions)]
     for fault in armed:
@@ -193,15 +183,19 @@ def _arm(transaction: Transaction, definitions: Iterable[dict[str, Any]], scenar
     return armed
 
 
-async def disarm_faults(state: SimulatorState, faults: Iterable[ArmedFault]) -> None:
+def arm_scenario(transaction: Transaction, key: str, definitions: Iterable[dict[str, Any]]) -> None:
+    """Replace the faults of another scenario by those of this one; do nothing if it is armed already."""
+    known = transaction.values(FAULTS).values()
+    if all(fault.scenario != key for fault in known):
+        disarm_faults(transaction, [fault for fault in known if fault.scenario])
+        arm_faults(transaction, definitions, key)
+
+
+def disarm_faults(transaction: Transaction, faults: Iterable[ArmedFault]) -> None:
     """Delete faults with their counts; webhooks that they hold back are sent at their time."""
-
-    def write(transaction: Transaction) -> None:
-        for fault in faults:
-            transaction.delete(FAULTS, str(fault.id))
-            transaction.run(_FIRINGS.delete_owner_statement(str(fault.id)))
-
-    await state.transact(write)
+    for fault in faults:
+        transaction.delete(FAULTS, str(fault.id))
+        transaction.run(_FIRINGS.delete_owner_statement(str(fault.id)))
 
 
 async def list_firings(state: SimulatorState, fault: ArmedFault) -> list[dict[str, Any]]:

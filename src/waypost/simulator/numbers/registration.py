@@ -52,7 +52,7 @@ def _read_code(_name: str, value: Any) -> str:
 
 
 class CodeRequestParameters(Struct, frozen=True):
-    """How a verification code is sent."""
+    """The way a verification code is sent, and its language."""
 
     code_method: Annotated[str, _check_method]
     language: Annotated[str, check_id]

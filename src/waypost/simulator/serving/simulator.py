@@ -1,6 +1,7 @@
 """The simulator: opening, seeding, serving and closing it."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import SnapshotStore
 from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.faults.fault_reading import Scenario
-from waypost.simulator.faults.model import all_faults, arm_faults, disarm_faults
+from waypost.simulator.faults.model import arm_scenario
 from waypost.simulator.handsets.actions import send_message
 from waypost.simulator.handsets.control_actions import WriteBody, send_from_phone
 from waypost.simulator.handsets.phone_messages import build_text_message
@@ -178,68 +179,40 @@ class Simulator:
             ),
         )
         for number in numbers:
-            await save_number(
-                state,
-                Number(
-                    number.phone_number_id,
-                    number.waba_id,
-                    number.phone_number,
-                    number.name,
-                    number.throughput,
-                    number.is_on_business_app,
-                ),
-            )
+            await save_number(state, Number(**asdict(number)))
         if is_new_uri:
             await retry_now(state, account.waba_id)
         start_loops(state, account.waba_id)
 
-    async def seed_template(
-        self,
-        *,
-        waba_id: str,
-        template_id: str,
-        name: str,
-        language: str,
-        category: str,
-        components: Sequence[dict[str, Any]],
-        parameter_format: str = "POSITIONAL",
-    ) -> None:
+    async def seed_template(self, *, waba_id: str, template_id: str, **draft: Any) -> None:
         """Create or update an approved template with a given id, without a webhook.
+
+        Args:
+            waba_id: the account.
+            template_id: 16 digits.
+            draft: its name, language, category and components, as they are submitted.
 
         Raises:
             GraphApiError: the template breaks a check of the operator.
         """
-        draft = check_draft(
-            {
-                "name": name,
-                "language": language,
-                "category": category,
-                "components": list(components),
-                "parameter_format": parameter_format,
-            }
-        )
-        known, now_ms = self._state.values(TEMPLATES).get(template_id), self._state.clock.now_ms()
+        state, now_ms = self._state, self._state.clock.now_ms()
+        known = state.values(TEMPLATES).get(template_id)
         template = replace(
-            draft,
+            check_draft(draft),
             template_id=template_id,
             waba_id=waba_id,
             status="APPROVED",
             created_ms=known.created_ms if known else now_ms,
             updated_ms=known.updated_ms if known else now_ms,
         )
-        await self._state.transact(lambda transaction: save_template(transaction, template))
+        await state.transact(lambda transaction: save_template(transaction, template))
 
     async def arm_scenario(self, scenario: Scenario) -> None:
         """Replace the faults of another scenario by this scenario's; do nothing if it is already armed.
 
         Faults armed through the control API stay.
         """
-        state = self._state
-        known = all_faults(state)
-        if any(fault.scenario == scenario.key for fault in known):
-            return
-        await disarm_faults(state, [fault for fault in known if fault.scenario])
-        await arm_faults(state, scenario.faults, scenario=scenario.key)
+        await self._state.transact(lambda transaction: arm_scenario(transaction, scenario.key, scenario.faults))
 
     async def name_phones(self, names: Sequence[tuple[str, str]]) -> None:
         """Set the owners' names of phones that are not known yet."""
