@@ -214,9 +214,11 @@ def _check_password(password: str) -> None:
 class NewPeriods(msgspec.Struct, forbid_unknown_fields=True):
     """Periods to set, in days; one that is left out stays, and null removes the partner's own."""
 
-    keep_bodies_days: Annotated[int | msgspec.UnsetType | None, Meta(description="For content.")] = msgspec.UNSET
+    keep_bodies_days: Annotated[
+        int | msgspec.UnsetType | None, Meta(description="Content: texts, callbacks, webhooks and files.")
+    ] = msgspec.UNSET
     keep_messages_days: Annotated[
-        int | msgspec.UnsetType | None, Meta(description="For messages and their states.")
+        int | msgspec.UnsetType | None, Meta(description="Messages: their states and traces, without the content.")
     ] = msgspec.UNSET
 
 

@@ -1,11 +1,13 @@
 """The profile page: details of the account, its limits, and its console sessions."""
 
+import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from starlette.responses import Response
 
 from waypost.base.encryption import hash_secret
+from waypost.client.operations import DeclaredField, find_operation
 from waypost.console.page_request import PageRequest
 from waypost.console.settings.app import is_number_up_to
 from waypost.domain.errors import ErrorCode
@@ -25,18 +27,11 @@ ACCOUNT_FLAGS: Final = (  # Source: spec, "Partner account (login response)"; no
     ("is_tpp",                "Third-party provider"),
     ("onboard_enabled",       "Onboarding enabled"),
 )
-PERIODS: Final = (  # Source: decision 0051
-    ("keep_bodies_days",      "Content",  "texts, callbacks, webhooks and files"),
-    ("keep_messages_days",    "Messages", "their states and traces, without the content"),
-)
-QUOTAS: Final = (  # Source: decision 0099
-    # in the response  field             label        meaning
-    ("messages",       "message_quota",  "Messages",  "wait for the operator"),
-    ("callbacks",      "callback_quota", "Callbacks", "wait for your receivers"),
-)
 # fmt: on
-_RETENTION: Final = "/admin/partners/{partner_id}/retention"
-_QUOTAS: Final = "/admin/partners/{partner_id}/quotas"
+_LABEL_END: Final = re.compile(r": | that ")
+"""The end of a label in a meaning, such as `Messages that wait for the operator.`"""
+_RETENTION: Final = "/admin/partners/{partner_id}/retention"  # Source: decision 0051
+_QUOTAS: Final = "/admin/partners/{partner_id}/quotas"  # Source: decision 0099
 
 
 async def show_profile(
@@ -51,11 +46,27 @@ async def show_profile(
         partner=partner, flags=ACCOUNT_FLAGS, sessions=await request.services.sessions.list_sessions(partner.id),
         own_hash=hash_secret(session.token) if session else "",
         is_demo=request.services.demo_partner_id == partner.id,
-        periods=[(name, label, text, periods[name]) for name, label, text in PERIODS],
-        quotas=[(name, label, text, quotas[key]) for key, name, label, text in QUOTAS],
+        periods=_declared_rows(_RETENTION, periods), quotas=_declared_rows(_QUOTAS, quotas),
         text_at_quota=ERRORS[ErrorCode.TOO_MANY_REQUESTS].text,
         typed=typed, wrong=wrong,
     )  # fmt: skip
+
+
+def _declared_fields(path: str) -> Mapping[str, DeclaredField]:
+    return find_operation(f"PUT {path}").fields or {}
+
+
+def _declared_rows(path: str, values: Mapping[str, Any]) -> list[tuple[str, str, str, Any]]:
+    """Return name, label, meaning and value of each number that the operation sets, as the admin API declares it.
+
+    Args:
+        values: as the admin API returns them, which is in the order of the fields.
+    """
+    rows: list[tuple[str, str, str, Any]] = []
+    for (name, field), value in zip(_declared_fields(path).items(), values.values(), strict=True):
+        label, text = _LABEL_END.split(field.meaning, 1)
+        rows.append((name, label, text, value))
+    return rows
 
 
 async def end_other_sessions(request: PageRequest) -> Response:
@@ -83,7 +94,7 @@ async def change_retention(request: PageRequest) -> Response:
 
 async def change_quotas(request: PageRequest) -> Response:
     """Set the partner's own quotas; an empty field is the service's setting."""
-    ranges = {field: (0, MAX_QUOTA) for _, field, _, _ in QUOTAS}
+    ranges = dict.fromkeys(_declared_fields(_QUOTAS), (0, MAX_QUOTA))
     rejected = await _put_numbers(request, _QUOTAS, "", ranges)
     return rejected or request.redirect("/settings", "Quotas changed.", hint="They apply at once.")
 
