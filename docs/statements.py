@@ -4,6 +4,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +38,7 @@ def statements() -> list[Statement]:
     ]
 
 
+@cache
 def holders() -> dict[str, list[str]]:
     """Return for each statement the tests that check it: `file#case` or `file::test`, relative to the root."""
     found: dict[str, list[str]] = {}

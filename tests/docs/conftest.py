@@ -44,7 +44,8 @@ def run_dev(folder: Path) -> Iterator[Path]:
     """Run `waypost dev` on free ports in a folder, until it is used no more."""
     command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0", "--simulator-port", "0"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        wait_for(lambda: (folder / "waypost-dev.env").exists(), process)
+        written = folder / "waypost-dev.env"
+        wait_for(lambda: written.exists() and written.read_text().endswith("\n"), process)
         yield folder
         process.send_signal(signal.SIGTERM)
         assert process.wait(HANGS_AFTER_S) == 0
@@ -56,4 +57,3 @@ def wait_for(is_ready: Any, process: subprocess.Popen[str]) -> None:
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
         assert time.monotonic() < until, "waypost dev did not start"
         time.sleep(0.02)
-    time.sleep(0.2)

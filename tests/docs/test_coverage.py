@@ -9,13 +9,12 @@ from docs.statements import holders, statements
 from waypost.api.routes import ROUTES
 
 ROWS = coverage()
-HOLDERS = holders()
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
 def test_every_row_has_a_state_and_a_case_exactly_if_it_is_served(row: CoverageRow) -> None:
     assert row.state in STATES
-    assert bool(HOLDERS.get(row.key)) == (row.state == "served")
+    assert bool(holders().get(row.key)) == (row.state == "served")
 
 
 def route_shape(path: str) -> str:

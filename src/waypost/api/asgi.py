@@ -451,7 +451,9 @@ class PathTree:
                 node.parameter = node.parameter or _PathNode()
                 node = node.parameter
             else:
-                node = node.literals.setdefault(segment, _PathNode())
+                if segment not in node.literals:
+                    node.literals[segment] = _PathNode()
+                node = node.literals[segment]
         node.endpoints = node.endpoints or PathEndpoints(template)
         if node.endpoints.template != template:
             raise ValueError(f"{template} and {node.endpoints.template} are one path")

@@ -11,12 +11,6 @@ import pytest
 import waypost
 
 SOURCES: Final = Path(waypost.__file__).parent
-ENUMS: Final = {
-    node.name
-    for path in SOURCES.rglob("*.py")
-    for node in ast.parse(path.read_text()).body
-    if isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith("Enum") for base in node.bases)
-}
 
 ADD_MEMBER: Final = """
 from enum import StrEnum
@@ -29,17 +23,24 @@ assert "ADDED" in rules.%(name)s.__members__
 
 
 def test_no_enum_is_unpacked() -> None:
+    modules = {path: ast.parse(path.read_text()) for path in SOURCES.rglob("*.py")}
+    enums = {
+        node.name
+        for module in modules.values()
+        for node in module.body
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base).endswith("Enum") for base in node.bases)
+    }
     unpacked = [
         f"{path.relative_to(SOURCES)}:{node.lineno}"
-        for path in SOURCES.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path, module in modules.items()
+        for node in ast.walk(module)
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Tuple | ast.List)
         and isinstance(node.value, ast.Name)
-        and node.value.id in ENUMS
+        and node.value.id in enums
     ]
 
-    assert {"TemplateType", "QueueName"} <= ENUMS
+    assert {"TemplateType", "QueueName"} <= enums
     assert unpacked == []
 
 
