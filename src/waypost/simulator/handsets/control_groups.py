@@ -65,7 +65,7 @@ async def write_to_group(
     ):
         if wamid is not None and not await MESSAGES.find(state.store, wamid=wamid, phone=recipient):
             raise ControlApiError(field, "is not in the group", "a wamid of the group's messages", status=404)
-    await state.transact(read_group_messages(state, phone, group))
+    await state.transact(lambda transaction: read_group_messages(transaction, phone, group))
     wamid = await send_content(state, phone, state.accounts.numbers[group.phone_number_id], body, group)
     for participant in group.participants:
         state.delivery_signals.wake(participant.phone)
@@ -77,4 +77,4 @@ async def read_group(state: SimulatorState, phone: PathPhone, group: PathGroup) 
     """Mark all messages of a group as read on a phone."""
     check_participant(phone, group)
     check_online(state, phone)
-    return {"read": await state.transact(read_group_messages(state, phone, group))}
+    return {"read": await state.transact(lambda transaction: read_group_messages(transaction, phone, group))}

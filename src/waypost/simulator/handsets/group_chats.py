@@ -1,6 +1,5 @@
 """Groups on phones: the messages that a participant sees, and reading them."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.simulator.groups.model import GroupParticipant, SimulatedGroup
@@ -68,20 +67,14 @@ async def wait_for_group_messages(
     return await wait_until(state, participant.phone, wait_ms, read, is_complete, _NEXT_DELIVERY)
 
 
-def read_group(state: SimulatorState, phone: str, group: SimulatedGroup) -> Callable[[Transaction], int]:
-    """Mark what has arrived from a group as read on a phone; the result is how many messages that was."""
-    handset = fill_user_id(state, find_phone(state, phone))
-    now_ms, recipient = state.clock.now_ms(), GROUP_PREFIX + group.group_id
-
-    def write(transaction: Transaction) -> int:
-        unread = GROUP_DELIVERIES.select(
-            transaction.connection, _UNREAD, phone=phone, recipient=recipient, now_ms=now_ms
-        )
-        for delivery in unread:
-            read_group_delivery(transaction, handset, delivery, now_ms)
-        return len(unread)
-
-    return write
+def read_group(transaction: Transaction, phone: str, group: SimulatedGroup) -> int:
+    """Mark what has arrived from a group as read on a phone; return how many messages that was."""
+    state, recipient = transaction.state, GROUP_PREFIX + group.group_id
+    handset, now_ms = fill_user_id(state, find_phone(state, phone)), state.clock.now_ms()
+    unread = GROUP_DELIVERIES.select(transaction.connection, _UNREAD, phone=phone, recipient=recipient, now_ms=now_ms)
+    for delivery in unread:
+        read_group_delivery(transaction, handset, delivery, now_ms)
+    return len(unread)
 
 
 def _view(message: SimulatedMessage, delivery: GroupDelivery | None, now_ms: int) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from waypost.simulator.storage.tables.messages import GROUP_DELIVERIES, MESSAGES
 from waypost.simulator.storage.tables.updates import Update
 
 
-async def write_group_message(
-    state: SimulatorState, number: Number, message: SimulatedMessage, category: str, fail_code: int | None
+def write_group_message(
+    transaction: Transaction, number: Number, message: SimulatedMessage, category: str, fail_code: int | None
 ) -> None:
     """Store a message with the status of its group, and the planned statuses of the participants.
 
@@ -29,37 +29,31 @@ async def write_group_message(
 
     Source: the operator's page "Groups".
     """
-    group = state.values(GROUPS).get(message.phone.removeprefix(GROUP_PREFIX))
+    state, group = transaction.state, transaction.find(GROUPS, message.phone.removeprefix(GROUP_PREFIX))
     if group is None or group.phone_number_id != number.phone_number_id:
         raise message_error(131041, "The group was not found, or the business is not in it")
     if not group.participants:
         raise message_error(131020, "Nobody has joined the group")
     recipient = {"recipient_id": group.group_id, "recipient_type": "group"}
 
-    def send(transaction: Transaction, kind: str, due_ms: int, content: dict[str, Any]) -> None:
-        transaction.send(Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, content))
+    def send(kind: str, due_ms: int | None, content: dict[str, Any] | None) -> None:
+        if due_ms is not None and content is not None:
+            transaction.send(Update(number.waba_id, due_ms, kind, number.phone_number_id, message.wamid, content))
 
-    def write(transaction: Transaction) -> None:
-        if fail_code is not None:
-            transaction.run(MESSAGES.insert(replace(message, failed_ms=message.at_ms, failed_code=fail_code)))
-            failed = status_content(recipient, message.callback_data, failure_errors(fail_code))
-            send(transaction, "failed", message.at_ms, failed)
-            return
-        transaction.run(MESSAGES.insert(message))
-        send(transaction, "sent", message.at_ms, status_content(recipient, message.callback_data))
-        for participant in group.participants:
-            phone = fill_user_id(state, find_phone(state, participant.phone))
-            transaction.wake_phone(phone.phone)
-            if number.phone_number_id in phone.has_blocked:
-                continue
+    if fail_code is not None:
+        transaction.run(MESSAGES.insert(replace(message, failed_ms=message.at_ms, failed_code=fail_code)))
+        send("failed", message.at_ms, status_content(recipient, message.callback_data, failure_errors(fail_code)))
+        return
+    transaction.run(MESSAGES.insert(message))
+    send("sent", message.at_ms, status_content(recipient, message.callback_data))
+    for participant in group.participants:
+        phone = fill_user_id(state, find_phone(state, participant.phone))
+        transaction.wake_phone(phone.phone)
+        if number.phone_number_id not in phone.has_blocked:
             delivery = _plan_delivery(state, number, message, recipient, phone, category)
             transaction.run(GROUP_DELIVERIES.insert(delivery))
-            if delivery.delivered_ms is not None and delivery.delivered_status:
-                send(transaction, "delivered", delivery.delivered_ms, delivery.delivered_status)
-            if delivery.read_ms is not None and delivery.read_status:
-                send(transaction, "read", delivery.read_ms, delivery.read_status)
-
-    await state.transact(write)
+            send("delivered", delivery.delivered_ms, delivery.delivered_status)
+            send("read", delivery.read_ms, delivery.read_status)
 
 
 def _plan_delivery(

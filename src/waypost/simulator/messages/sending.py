@@ -74,7 +74,7 @@ async def accept_message(
     if checked.is_to_group:
         code = find_fail_code(state, number) if fail_code is None else fail_code
         category = "service" if checked.template is None else checked.template.category.lower()
-        await write_group_message(state, number, message, category, code)
+        await state.transact(lambda transaction: write_group_message(transaction, number, message, category, code))
         group_id = checked.phone.removeprefix(GROUP_PREFIX)
         return _build_response({"input": group_id, "wa_id": group_id}, accepted)
     is_in_window = check_recipient(state, number, checked)

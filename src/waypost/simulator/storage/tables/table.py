@@ -95,7 +95,9 @@ class Table(Generic[Row]):
     ) -> list[Row]:
         """Return the rows that satisfy a condition, on this connection, optionally without some columns."""
         columns = [column for column in self._row_type.__struct_fields__ if column not in excluded_columns]
-        cursor = connection.execute(f"SELECT {', '.join(columns)} FROM {self._name} WHERE {condition}", values)
+        cursor = connection.execute(
+            f"SELECT {', '.join(columns)} FROM {self._name} WHERE {condition}", _column_values(values)
+        )
         return [self._build_row(dict(zip(columns, row, strict=True))) for row in cursor]
 
     async def rows(
