@@ -102,7 +102,7 @@ class SecretBox:
         others = () if old_instance_key is None else (InstanceKey(old_instance_key),)
         first = InstanceKey(instance_key)
         self.keys: Sequence[InstanceKey] = (first, *others)
-        self.slots_in_use = first
+        self.in_use = first
         self.roots: tuple[bytes, ...] = (first.root,)
         """The roots that are accepted: that of new tokens and keys first."""
 
@@ -119,7 +119,7 @@ class SecretBox:
         old_root = None
         if state.old_root is not None and now_ms < state.old_root_until_ms:
             old_root = key.open(state.old_root, _ROOT_OWNER)
-        self.slots_in_use = key
+        self.in_use = key
         self.roots = (root,) if old_root is None else (root, old_root)
 
     def first_state(self, key: InstanceKey) -> KeyState:
@@ -139,7 +139,7 @@ class SecretBox:
 
     def seal(self, secret: str, *, owner: str) -> bytes:
         """Encrypt a secret for an owner, who must be the same when it is opened."""
-        return self.slots_in_use.seal(secret.encode(), owner.encode())
+        return self.in_use.seal(secret.encode(), owner.encode())
 
     def open(self, sealed: bytes, *, owner: str) -> str:
         """Return the decrypted secret.
@@ -147,7 +147,7 @@ class SecretBox:
         Raises:
             WrongInstanceKey: encrypted with another key or for another owner, or damaged.
         """
-        for key in (self.slots_in_use, *self.keys):
+        for key in (self.in_use, *self.keys):
             value = key.open(sealed, owner.encode())
             if value is not None:
                 return value.decode()
@@ -155,7 +155,7 @@ class SecretBox:
 
     def reseal(self, sealed: bytes, *, owner: str) -> bytes | None:
         """Return a value encrypted with the key in use; None if it is already. Raises WrongInstanceKey: as `open`."""
-        if self.slots_in_use.open(sealed, owner.encode()) is not None:
+        if self.in_use.open(sealed, owner.encode()) is not None:
             return None
         return self.seal(self.open(sealed, owner=owner), owner=owner)
 
