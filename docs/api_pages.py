@@ -1,7 +1,7 @@
 """Reference pages of the partner, messaging and admin APIs: routes, fields, errors, rates and rules."""
 
 from dataclasses import is_dataclass
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 import msgspec
 from msgspec import UnsetType
@@ -81,10 +81,12 @@ def shape_of(type_: Any) -> str:
         return f"[{shape_of(arguments[0]) or '…'}]"
     if arguments and get_origin(type_) is not Literal:  # a union, of which one option is an object at most
         return next((shape for shape in map(shape_of, arguments) if shape), "")
-    if not (msgspec.inspect.is_struct_type(type_) or is_dataclass(type_)):
+    if not (msgspec.inspect.is_struct_type(type_) or is_dataclass(type_) or is_typeddict(type_)):
         return ""
+    absent: frozenset[str] = getattr(type_, "__optional_keys__", frozenset())
     members = [
-        f"{name}{'?' if UnsetType in get_args(hint) else ''}{f': {inner}' if (inner := shape_of(hint)) else ''}"
+        f"{name}{'?' if name in absent or UnsetType in get_args(hint) else ''}"
+        f"{f': {inner}' if (inner := shape_of(hint)) else ''}"
         for name, hint in get_type_hints(type_).items()
     ]
     return f"{{{', '.join(members)}}}"

@@ -10,7 +10,7 @@ from msgspec.structs import fields
 from docs.api_pages import shape_of
 from docs.markdown import default_text, page, table
 from waypost.base.invalid_values import accepted_by, accepted_values
-from waypost.simulator.apis.control_operations import declared_struct, response_struct
+from waypost.simulator.apis.control_operations import declared_struct, response_type
 from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.media.control import MediaBody
@@ -52,13 +52,13 @@ def control_page() -> str:
         "`?` marks optional members. GET reads them from the query, all other methods from the body.",
         table(("Method", "Path", "Request", "Effect"), calls),
         "## Responses",
-        "Of the calls that declare one. `?` marks members that a response may lack, `[…]` a list.",
+        "Of the calls whose response is JSON. `?` marks members that a response may lack, `[…]` a list.",
         table(
             ("Call", "Response"),
             [
                 (f"`{method} {path}`", f"`{shape_of(response)}`")
                 for method, path, function in CALLS
-                if (response := response_struct(function)) is not None
+                if (response := response_type(function)) is not None
             ],
         ),
         "## Settings",

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from starlette.responses import Response
 
 from waypost.admin.operation import AdminRoute
 from waypost.base.written_numbers import encode_json
@@ -40,8 +41,10 @@ def checked_responses() -> Generator[list[str]]:
 
     async def call_function(function: control_operations.Endpoint, values: Sequence[Any]) -> Any:
         response = await function(*values)
-        struct = control_operations.response_struct(function)
-        if struct is not None and (text := difference(struct, response)):
+        struct, sent = control_operations.response_type(function), response
+        if isinstance(sent, Response) and struct is not None and sent.status_code < 400:
+            sent = json.loads(bytes(sent.body))
+        if struct is not None and not isinstance(sent, Response) and (text := difference(struct, sent)):
             found.append(f"{function.__name__}: {text}")
         return response
 

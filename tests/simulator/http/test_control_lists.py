@@ -1,15 +1,17 @@
 """Lists of the control API: fault kinds, filtered templates, settings, and accepted values in errors."""
 
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any, get_args
 
 import pytest
 from msgspec import Meta, Struct
 from msgspec.structs import fields
+from starlette.responses import Response
 
 from tests.simulator.conftest import ANN, WABA, Bench
 from waypost.base.invalid_values import accepted_by
-from waypost.simulator.apis.control_operations import Endpoint, declared_struct
+from waypost.simulator.apis.control_operations import Endpoint, declared_struct, response_type
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
 from waypost.simulator.serving.control_api import CALLS
 from waypost.simulator.serving.declarations import SETTING_TITLES
@@ -140,3 +142,11 @@ async def list_templates(bench: Bench, query: str) -> list[dict[str, Any]]:
 
 async def template_names(bench: Bench, query: str) -> list[str]:
     return [template["name"] for template in await list_templates(bench, query)]
+
+
+def test_every_call_declares_its_response_or_responds_with_a_file() -> None:
+    without = {
+        call.path: signature(call.function).return_annotation for call in CALLS if not response_type(call.function)
+    }
+
+    assert without == {"/control/snapshots/{name}/content": Response, "/control/media/{media_id}/content": Response}

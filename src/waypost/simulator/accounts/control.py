@@ -10,7 +10,7 @@ from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find
 from waypost.simulator.apis.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
-from waypost.simulator.numbers.control import number_view
+from waypost.simulator.numbers.control import NumberView, number_view
 from waypost.simulator.state.accounts import Account, Destination, GraphApp, owner_id, partner_id
 from waypost.simulator.state.control_parameters import PathAccount, PathApp
 from waypost.simulator.state.records import DIRECT_SEND, MARKETING
@@ -68,6 +68,37 @@ class TokenView(Struct):
     is_good: bool
 
 
+class OutletView(Struct, frozen=True):
+    """The delivery of an account's webhooks to an app, or of one number's to its own callback URI."""
+
+    app_id: str
+    phone_number_id: str | None
+    callback_uri: str | None
+    failed_attempts: int
+    next_attempt_ms: int | None
+    last_failure: str | None
+
+
+class AccountView(Struct, frozen=True, kw_only=True):
+    """An account with its numbers and the delivery of its webhooks; the four members before them are of its app."""
+
+    waba_id: str
+    name: str
+    namespace: str
+    app_id: str
+    owner_business_id: str
+    partner_business_id: str
+    manual_reviews: bool
+    updates_waiting: int
+    calls_this_hour: int
+    callback_uri: str | None
+    failed_attempts: int
+    next_attempt_ms: int | None
+    last_failure: str | None
+    webhooks: list[OutletView]
+    numbers: list[NumberView]
+
+
 @operation("PUT", "/control/accounts/{waba_id}")
 async def put_account(
     state: SimulatorState,
@@ -79,7 +110,7 @@ async def put_account(
     app_secret: Name,
     namespace: str = "",
     manual_reviews: bool = False,
-) -> dict[str, Any]:
+) -> AccountView:
     """Create or update a business account and its app; webhooks continue.
 
     With `manual_reviews` its templates wait for the control API's decisions.
@@ -151,30 +182,30 @@ async def retry_webhooks(state: SimulatorState, account: PathAccount) -> dict[st
     return {"retried": True}
 
 
-def account_view(state: SimulatorState, account: Account, waiting: int) -> dict[str, Any]:
+def account_view(state: SimulatorState, account: Account, waiting: int) -> AccountView:
     """Return an account with the state of its webhook delivery."""
     destination = state.accounts.destination(Outlet(account.waba_id, account.app_id))
-    return {
-        "waba_id": account.waba_id,
-        "name": account.name,
-        "namespace": account.namespace,
-        "app_id": account.app_id,
-        "owner_business_id": owner_id(account),
-        "partner_business_id": partner_id(account.app_id),
-        "manual_reviews": account.manual_reviews,
-        "updates_waiting": waiting,
-        "calls_this_hour": len(recent_calls(state, account.waba_id)),
+    return AccountView(
+        waba_id=account.waba_id,
+        name=account.name,
+        namespace=account.namespace,
+        app_id=account.app_id,
+        owner_business_id=owner_id(account),
+        partner_business_id=partner_id(account.app_id),
+        manual_reviews=account.manual_reviews,
+        updates_waiting=waiting,
+        calls_this_hour=len(recent_calls(state, account.waba_id)),
         **_delivery_view(destination, worst_retry(state, account.waba_id)),
-        "webhooks": [
-            {
-                "app_id": outlet.app_id,
-                "phone_number_id": outlet.phone_number_id or None,
+        webhooks=[
+            OutletView(
+                app_id=outlet.app_id,
+                phone_number_id=outlet.phone_number_id or None,
                 **_delivery_view(state.accounts.destination(outlet), find_retry(state, outlet)),
-            }
+            )
             for outlet in state.accounts.outlets((account.waba_id,))
         ],
-        "numbers": [number_view(state, number) for number in state.accounts.numbers_of(account.waba_id)],
-    }
+        numbers=[number_view(state, number) for number in state.accounts.numbers_of(account.waba_id)],
+    )
 
 
 def _delivery_view(destination: Destination | None, retry: WebhookRetry | None) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from functools import wraps
 from inspect import Parameter, signature, unwrap
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, is_typeddict
 
 import msgspec
-from msgspec import NODEFAULT, UNSET, Struct
+from msgspec import NODEFAULT, UNSET, Struct, UnsetType
 from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -128,21 +128,34 @@ class ControlOperations:
     def __init__(self) -> None:
         self.rows: list[ControlCall] = []
 
-    def __call__(self, method: Method, path: str, **response: Any) -> Callable[[Function], Function]:
-        """Declare a call, and the types of the members of its response where no struct of its own does."""
+    def __call__(
+        self, method: Method, path: str, response: type[Struct] | None = None, /, **members: Any
+    ) -> Callable[[Function], Function]:
+        """Declare a call.
+
+        Args:
+            response: the struct of its response, if the function is not annotated with it.
+            members: the types of the members of a response that has no struct; one with `UnsetType` may be absent.
+        """
 
         def declare(function: Function) -> Function:
             self.rows.append(ControlCall(method, path, function))
-            members = [
+            parameters = [
                 (name, member.annotation, NODEFAULT if member.default is Parameter.empty else member.default)
                 for name, member in signature(function).parameters.items()
                 if member.kind is Parameter.KEYWORD_ONLY
             ]
-            if members:
+            if parameters:
                 base = ControlQuery if method == "GET" else ControlBody
-                _REQUESTS[function] = msgspec.defstruct("Request", members, bases=(base,), kw_only=True)
-            if response:
-                _RESPONSES[function] = msgspec.defstruct("Response", list(response.items()), forbid_unknown_fields=True)
+                _REQUESTS[function] = msgspec.defstruct("Request", parameters, bases=(base,), kw_only=True)
+            if response is not None:
+                _RESPONSES[function] = response
+            elif members:
+                fields = [
+                    (name, type_, UNSET if UnsetType in get_args(type_) else NODEFAULT)
+                    for name, type_ in members.items()
+                ]
+                _RESPONSES[function] = msgspec.defstruct("Response", fields, forbid_unknown_fields=True, kw_only=True)
             return function
 
         return declare
@@ -179,10 +192,10 @@ def declared_struct(function: Endpoint) -> type[Struct] | None:
     return own or next((type_ for name, type_ in _parameters(function) if name in _DECLARED), None)
 
 
-def response_struct(function: Endpoint) -> type[Struct] | None:
-    """Return the struct of a function's response; None if it declares none."""
-    type_ = signature(function).return_annotation
-    return type_ if msgspec.inspect.is_struct_type(type_) else _RESPONSES.get(unwrap(function))
+def response_type(function: Endpoint) -> Any:
+    """Return the type of a function's response, a struct or a typed dictionary; None if it is a file."""
+    type_ = _RESPONSES.get(function) or _RESPONSES.get(unwrap(function)) or signature(function).return_annotation
+    return type_ if msgspec.inspect.is_struct_type(type_) or is_typeddict(type_) else None
 
 
 async def call_function(function: Endpoint, values: Sequence[Any]) -> Any:

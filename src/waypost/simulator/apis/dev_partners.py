@@ -8,7 +8,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Annotated, Any, Final, Literal, Protocol
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.requests import Request
 
 from waypost.simulator.apis.control_error import ControlApiError
@@ -130,6 +130,92 @@ class TemplateDecisionBody(ControlBody, frozen=True):
     timeout_ms: WaitMs = _DEFAULT_TIMEOUT_MS
 
 
+class CallbackSettings(Struct, frozen=True):
+    """The subscription and responses of a partner's inbox; `forward_to` is empty if callbacks are not forwarded."""
+
+    forward_to: str
+    status: int
+    version: int
+    modes: tuple[str, ...]
+    headers: dict[str, str]
+
+
+class PartnerView(Struct, frozen=True):
+    """A partner for one test; `env` has the variables of its application, `phones` digits by the names of persons."""
+
+    id: str
+    name: str
+    created_on_ms: int
+    env: dict[str, str]
+    phones: dict[str, str]
+    inbox_url: str
+    callbacks: CallbackSettings
+
+
+class PartnerPhone(Struct, frozen=True):
+    """A person's phone."""
+
+    name: str
+    phone: str
+
+
+class PartnerRates(Struct, frozen=True):
+    """The rates of a partner's app: every row, with its own, the service's and the one in force."""
+
+    app_id: str
+    limits_requests: bool
+    rates: list[dict[str, Any]]
+
+
+class CallbackAttemptView(Struct, frozen=True):
+    """One received attempt of a callback, and the response to it, as the control API shows it; unknown is empty.
+
+    Attributes:
+        position: counts the attempts of the inbox from 1.
+        id: the header `Waypost-Callback-Id`, the same for every attempt of one callback.
+        sequence: the header `Waypost-Sequence`.
+        kind: the event: `delivered`, `failed`, `text`, `quick_reply`, `status-update` and so on. In version 2 it is the
+            value of `payload.type`; in version 3 the status, the message's type, or the field.
+        message_id: our id of the message it is about, or of the message that was replied to.
+        phone: the digits of the phone it is about.
+        text: of an inbound message, or the label of the tapped button.
+        postback_text: that the sender set for the tapped button.
+        reason: why a message failed or a template was rejected.
+        status: of the response; 0 if the application did not respond.
+        response: the beginning of the response's body, or why there was none.
+        headers: of the request; names in lower case.
+    """
+
+    position: int
+    id: str
+    sequence: int
+    kind: str
+    message_id: str
+    phone: str
+    text: str
+    postback_text: str
+    reason: str
+    status: int
+    response: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def was_delivered(self) -> bool:
+        """True if the status is 2xx, which counts as delivered."""
+        return 200 <= self.status < 300
+
+    def matches(self, wanted: CallbackFilterBody) -> bool:
+        """True if all conditions are met."""
+        return (
+            wanted.kind in ("", self.kind)
+            and wanted.message_id in ("", self.message_id)
+            and wanted.phone.lstrip("+") in ("", self.phone)
+            and wanted.text in self.text
+            and wanted.postback_text in ("", self.postback_text)
+        )
+
+
 class NotReceived(Exception):
     """A wait failed: what was expected did not arrive in time, or what was not expected did.
 
@@ -183,7 +269,8 @@ def _partner_call(
             ),
         ]
         vars(endpoint)["__signature__"] = signature(function).replace(parameters=[*own[not waits :], *parameters])
-        operation(method, path)(endpoint)
+        result = signature(function).return_annotation
+        operation(method, path, **({member: result} if member else {}))(endpoint)
         return function
 
     return declare
@@ -197,12 +284,12 @@ class DevPartners(Protocol):
     """
 
     @_partner_call("GET", "/control/partners", "partners")
-    async def list_partners(self) -> list[dict[str, Any]]:
+    async def list_partners(self) -> list[PartnerView]:
         """Return the partners that were created and not deleted, oldest first."""
         ...
 
     @_partner_call("POST", "/control/partners")
-    async def create_partner(self, body: PartnerBody) -> dict[str, Any]:
+    async def create_partner(self, body: PartnerBody) -> PartnerView:
         """Create a partner for one test: own app, number, accounts, credentials and callback inbox.
 
         `env` has the variables of the application under test. The same `name` gets the same numbers at each
@@ -211,7 +298,7 @@ class DevPartners(Protocol):
         ...
 
     @_partner_call("GET", "/control/partners/{partner_id}")
-    async def show_partner(self, partner_id: str) -> dict[str, Any]:
+    async def show_partner(self, partner_id: str) -> PartnerView:
         """Return a partner."""
         ...
 
@@ -221,17 +308,17 @@ class DevPartners(Protocol):
         ...
 
     @_partner_call("POST", "/control/partners/{partner_id}/phones")
-    async def add_phone(self, partner_id: str, body: PartnerPhoneBody) -> dict[str, str]:
+    async def add_phone(self, partner_id: str, body: PartnerPhoneBody) -> PartnerPhone:
         """Return the phone of a person, the same for the same name; its number belongs to this partner's test only."""
         ...
 
     @_partner_call("GET", "/control/partners/{partner_id}/callbacks", "callbacks")
-    async def list_callbacks(self, partner_id: str, query: CallbacksQuery) -> list[dict[str, Any]]:
+    async def list_callbacks(self, partner_id: str, query: CallbacksQuery) -> list[CallbackAttemptView]:
         """Return the newest attempts of callbacks, oldest first; the inbox has at most 1000 and 1 MB."""
         ...
 
     @_partner_call("PUT", "/control/partners/{partner_id}/callbacks")
-    async def change_callbacks(self, partner_id: str, body: CallbacksBody) -> dict[str, Any]:
+    async def change_callbacks(self, partner_id: str, body: CallbacksBody) -> PartnerView:
         """Forward callbacks to an application, or set status, version, modes or headers; absent members stay.
 
         A forwarded callback gets the application's response, so that the service retries a failed one.
@@ -239,7 +326,7 @@ class DevPartners(Protocol):
         ...
 
     @_partner_call("PUT", "/control/partners/{partner_id}/rates")
-    async def change_rates(self, partner_id: str, body: RatesBody) -> dict[str, Any]:
+    async def change_rates(self, partner_id: str, body: RatesBody) -> PartnerRates:
         """Give a partner's app rates of its own, or remove them; returns all rows, and where each comes from.
 
         They apply at once, unless the server limits no requests: `limits_requests` is then false.
@@ -252,7 +339,7 @@ class DevPartners(Protocol):
         ...
 
     @_partner_call("POST", "/control/partners/{partner_id}/wait-for-callback", "callback", waits=True)
-    async def wait_for_callback(self, partner_id: str, body: CallbackWaitBody) -> dict[str, Any]:
+    async def wait_for_callback(self, partner_id: str, body: CallbackWaitBody) -> CallbackAttemptView:
         """Return the first matching callback with a 2xx response, each once; 422 with an `explanation` without one."""
         ...
 

@@ -84,13 +84,13 @@ class SnapshotBody(ControlBody, frozen=True):
     name: Annotated[str, _NAME]
 
 
-@operation("GET", "/control/snapshots")
+@operation("GET", "/control/snapshots", snapshots=list[Snapshot])
 async def list_snapshots(snapshots: DevSnapshots) -> dict[str, Any]:
     """Return the snapshots."""
     return {"snapshots": await snapshots.snapshots()}
 
 
-@operation("POST", "/control/snapshots")
+@operation("POST", "/control/snapshots", snapshot=Snapshot)
 async def save_snapshot(body: SnapshotBody, snapshots: DevSnapshots) -> dict[str, Any]:
     """Save a consistent state of service and simulator; replaces an older snapshot of that name."""
     return {"snapshot": await _run_snapshot_work(snapshots.save, body.name)}

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, Final, cast
 
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict
 from starlette.requests import Request
 
 from waypost.simulator.apis.control_error import ControlApiError
@@ -21,6 +23,7 @@ from waypost.simulator.faults.fault_reading import read_faults
 from waypost.simulator.faults.model import (
     FAULTS,
     ArmedFault,
+    FaultView,
     all_faults,
     arm_faults,
     arm_missing_faults,
@@ -38,36 +41,91 @@ PathFault = Annotated[ArmedFault, path_object("fault_id", lambda state: state.va
 operation = ControlOperations()
 
 
-@operation("GET", "/control/faults")
+class FaultFiringView(Struct, frozen=True, kw_only=True):
+    """One firing of a fault, with the name of the call or webhook."""
+
+    hit: int
+    at_ms: int
+    call: str | UnsetType = UNSET
+    webhook: str | UnsetType = UNSET
+    subject: str
+
+
+class FaultWithFirings(FaultView, frozen=True, kw_only=True):
+    """A fault with its last firings, oldest first."""
+
+    firings: list[FaultFiringView]
+
+
+class FaultParameterView(Struct, frozen=True):
+    """A member of a fault, and its accepted values."""
+
+    name: str
+    type: str
+    accepted: str
+    at_least: int | UnsetType = UNSET
+    at_most: int | UnsetType = UNSET
+    choices: tuple[str, ...] | UnsetType = UNSET
+
+
+class FaultTriggerView(FaultParameterView, frozen=True, kw_only=True):
+    """A member of `when`, and when such a fault fires."""
+
+    fires: str
+
+
+class FaultKindView(Struct, frozen=True, kw_only=True):
+    """A kind of fault: its member of `what`, the further ones, and what the business sees."""
+
+    on: str
+    name: str
+    each: str
+    only: str | None
+    sees: str
+    value: FaultParameterView
+    parameters: list[FaultParameterView]
+
+
+@operation("GET", "/control/faults", faults=list[FaultView])
 async def list_faults(state: SimulatorState) -> dict[str, Any]:
     """Return every fault, with the number of its evaluations and firings."""
     return {"faults": [fault_view(state, fault) for fault in all_faults(state)]}
 
 
-@operation("GET", "/control/faults/kinds")
+@operation(
+    "GET",
+    "/control/faults/kinds",
+    kinds=list[FaultKindView],
+    when=list[FaultTriggerView],
+    filters=dict[str, str],
+    call=list[str],
+    webhook=list[str],
+)
 async def list_fault_kinds() -> dict[str, Any]:
     """Return the kinds of faults, their triggers and filters, and the names of calls and webhooks."""
     return {
         "kinds": [
-            {
-                "on": kind.target,
-                "name": kind.name,
-                "each": kind.each,
-                "only": kind.only_call or None,
-                "sees": kind.effect,
-                "value": _parameter_view(kind.parameter),
-                "parameters": [_parameter_view(parameter) for parameter in kind.extra_parameters],
-            }
+            FaultKindView(
+                on=kind.target,
+                name=kind.name,
+                each=kind.each,
+                only=kind.only_call or None,
+                sees=kind.effect,
+                value=_parameter_view(kind.parameter),
+                parameters=[_parameter_view(parameter) for parameter in kind.extra_parameters],
+            )
             for kind in FAULT_KINDS
         ],
-        "when": [{**_parameter_view(parameter), "fires": fires} for parameter, fires in FAULT_TRIGGERS],
+        "when": [
+            FaultTriggerView(**asdict(_parameter_view(parameter)), fires=fires) for parameter, fires in FAULT_TRIGGERS
+        ],
         "filters": FAULT_FILTERS,
         CALL: [ANY, *call_names()],
         WEBHOOK: [ANY, *WEBHOOKS],
     }
 
 
-@operation("POST", "/control/faults")
+@operation("POST", "/control/faults", faults=list[FaultView], existing=list[FaultView] | UnsetType)
 async def arm(state: SimulatorState, request: Request) -> dict[str, Any]:
     """Arm a fault, such as a rejected call, a lost response or a late webhook, or all of a scenario; armed faults stay.
 
@@ -95,9 +153,15 @@ async def arm(state: SimulatorState, request: Request) -> dict[str, Any]:
 
 
 @operation("GET", "/control/faults/{fault_id}")
-async def show_fault(state: SimulatorState, fault: PathFault) -> dict[str, Any]:
+async def show_fault(state: SimulatorState, fault: PathFault) -> FaultWithFirings:
     """Return one fault, with its last firings."""
-    return {**fault_view(state, fault), "firings": await list_firings(state, fault)}
+    firings = [
+        FaultFiringView(
+            hit=firing.hit, at_ms=firing.at_ms, subject=firing.subject, **{str(fault.given["on"]): firing.name}
+        )
+        for firing in await list_firings(state, fault)
+    ]
+    return FaultWithFirings(**asdict(fault_view(state, fault)), firings=firings)
 
 
 @operation("DELETE", "/control/faults/{fault_id}", disarmed=list[int])
@@ -115,10 +179,13 @@ async def disarm_all(state: SimulatorState) -> dict[str, Any]:
     return {"disarmed": [fault.id for fault in faults]}
 
 
-def _parameter_view(parameter: MemberDeclaration) -> dict[str, Any]:
-    view: dict[str, Any] = {"name": parameter.name, "type": parameter.type, "accepted": parameter.accepted}
-    if parameter.type in ("whole", "fraction"):
-        view |= {"at_least": parameter.at_least, "at_most": parameter.at_most}
-    if parameter.type == "choice":
-        view["choices"] = parameter.choices
-    return view
+def _parameter_view(parameter: MemberDeclaration) -> FaultParameterView:
+    is_number, is_choice = parameter.type in ("whole", "fraction"), parameter.type == "choice"
+    return FaultParameterView(
+        name=parameter.name,
+        type=parameter.type,
+        accepted=parameter.accepted,
+        at_least=parameter.at_least if is_number else UNSET,
+        at_most=parameter.at_most if is_number else UNSET,
+        choices=parameter.choices if is_choice else UNSET,
+    )

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from waypost.simulator.faults.fault_kinds import ANY, FAULT_FILTERS, FaultKind, find_fault_kind
@@ -198,31 +199,46 @@ def disarm_faults(transaction: Transaction, faults: Iterable[ArmedFault]) -> Non
         transaction.run(_FIRINGS.delete_owner_statement(str(fault.id)))
 
 
-async def list_firings(state: SimulatorState, fault: ArmedFault) -> list[dict[str, Any]]:
+async def list_firings(state: SimulatorState, fault: ArmedFault) -> list[FaultFiring]:
     """Return the last firings of a fault, oldest first."""
     firings = await state.store.read(lambda connection: _FIRINGS.values_on(connection, str(fault.id)))
-    return [
-        {"hit": firing.hit, "at_ms": firing.at_ms, fault.given["on"]: firing.name, "subject": firing.subject}
-        for firing in firings.values()
-    ]
+    return list(firings.values())
 
 
-def fault_view(state: SimulatorState, fault: ArmedFault) -> dict[str, Any]:
+class FaultView(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault as the control API shows it: its definition, and the counts of its evaluations and firings."""
+
+    id: int
+    label: str | UnsetType = UNSET
+    on: str
+    call: str | UnsetType = UNSET
+    webhook: str | UnsetType = UNSET
+    app: str | UnsetType = UNSET
+    waba_id: str | UnsetType = UNSET
+    number: str | UnsetType = UNSET
+    phone: str | UnsetType = UNSET
+    template: str | UnsetType = UNSET
+    when: dict[str, Any]
+    what: dict[str, Any]
+    until_ms: int | UnsetType = UNSET
+    seed: int | UnsetType = UNSET
+    is_armed: bool
+    seen: int
+    hits: int
+    left: int | None
+
+
+def fault_view(state: SimulatorState, fault: ArmedFault) -> FaultView:
     """Return a fault as the control API shows it."""
-    return {
-        "id": fault.id,
-        **{name: fault.given[name] for name in _FAULT_MEMBERS if name in fault.given},
-        "is_armed": fault.is_armed(state.clock.now_ms()),
-        "seen": fault.seen,
-        "hits": fault.hits,
-        "left": fault.remaining_firings,
-    }
+    return FaultView(
+        id=fault.id,
+        is_armed=fault.is_armed(state.clock.now_ms()),
+        seen=fault.seen,
+        hits=fault.hits,
+        left=fault.remaining_firings,
+        **fault.given,
+    )
 
 
 def _timeless(definition: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in definition.items() if name != "until_ms"}
-
-
-_FAULT_MEMBERS: Final = (
-    "label", "on", "call", "webhook", *FAULT_FILTERS, "when", "what", "until_ms", "seed",
-)  # fmt: skip

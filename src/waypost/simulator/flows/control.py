@@ -19,7 +19,7 @@ class FlowStatusBody(ControlBody, frozen=True):
     status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
 
 
-@operation("GET", "/control/flows/{flow_id}")
+@operation("GET", "/control/flows/{flow_id}", flow_id=str, waba_id=str, name=str, status=str, content=dict[str, Any])
 async def show_flow(flow: PathFlow) -> dict[str, Any]:
     """Return a flow's status and its uploaded content."""
     return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}

@@ -315,7 +315,7 @@ def report_spam(state: SimulatorState, phone: str, number: Number, wamid: str = 
     return lambda transaction: transaction.run(_SPAM_REPORTS.append_statement(report, phone))
 
 
-async def list_spam_reports(state: SimulatorState, phone: str) -> list[dict[str, Any]]:
+async def list_spam_reports(state: SimulatorState, phone: str) -> list[SpamReport]:
     """Return the reports of the phone's owner, oldest first."""
     reports = await state.store.read(lambda connection: _SPAM_REPORTS.values_on(connection, phone))
-    return [msgspec.structs.asdict(report) for report in reports.values()]
+    return list(reports.values())

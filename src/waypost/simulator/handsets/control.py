@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, present_members
 from waypost.simulator.apis.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets import reachability
-from waypost.simulator.handsets.actions import list_spam_reports
+from waypost.simulator.handsets.actions import SpamReport, list_spam_reports
 from waypost.simulator.handsets.inboxes import (
     PHONES_WITHOUT_CHATS,
+    MessageView,
     list_active_phones,
     list_chats,
     list_messages,
@@ -36,6 +38,7 @@ from waypost.simulator.state.phones import (
 )
 from waypost.simulator.state.script_steps import ScriptStep, read_steps
 from waypost.simulator.state.scripts import (
+    StepCountView,
     count_steps,
     find_own_script,
     load_received_counts,
@@ -87,7 +90,65 @@ class PhoneBody(PhoneSettingsBody, frozen=True, kw_only=True):
     seed: Seed = ""
 
 
-@operation("GET", "/control/phones")
+class PhoneView(Struct, frozen=True, kw_only=True):
+    """A phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
+
+    phone: str
+    name: str
+    deliver_after_ms: int
+    read_after_ms: int | None
+    wa_id: str
+    user_id: str
+    username: str
+    shows_number: bool
+    parent_user_id: str
+    condition: str
+    sends_read_receipts: bool
+    has_chat_open: bool
+    is_offline: bool
+    has_blocked: tuple[str, ...]
+    stopped_marketing_of: tuple[str, ...]
+    typing: list[str]
+
+
+class PhoneDetails(PhoneView, frozen=True, kw_only=True):
+    """A phone with its fleet and script, the reports of its owner, and how many messages wait for it."""
+
+    fleet: str | None
+    script: list[dict[str, Any]]
+    seed: str
+    steps: list[StepCountView]
+    reports: list[SpamReport]
+    waiting: int
+
+
+class PhoneInbox(PhoneDetails, frozen=True, kw_only=True):
+    """A phone with the messages that it shows, and those that they reply to."""
+
+    messages: list[MessageView]
+    quoted: list[MessageView]
+
+
+class ActivePhone(PhoneView, frozen=True, kw_only=True):
+    """A phone with its newest message."""
+
+    fleet: str | None
+    last: MessageView | None
+    unread: int
+
+
+class ChatView(Struct, frozen=True, kw_only=True):
+    """The chat of a phone with a business number."""
+
+    phone_number_id: str
+    phone_number: str
+    name: str
+    last: MessageView | None
+    unread: int
+    window_until_ms: int | None
+
+
+@operation("GET", "/control/phones", phones=list[PhoneView], next=str | None)
 async def list_phones(
     state: SimulatorState, *, after: str = "", limit: Annotated[int, Meta(ge=0, le=10_000)] = 1000, has_chats: str = ""
 ) -> dict[str, Any]:
@@ -114,7 +175,7 @@ async def show_phone(
     limit: Annotated[int, Meta(ge=0, le=1000)] = 100,
     wait_ms: WaitMs = 0,
     phone_number_id: tuple[str, ...] = (),
-) -> dict[str, Any]:
+) -> PhoneInbox:
     """Return a phone and its inbox, newest message last.
 
     `after` and `before` are exclusive positions; one or several `phone_number_id` select the chats
@@ -129,15 +190,15 @@ async def show_phone(
     items = await list_messages(state, phone, after=after or 0, limit=limit, before=before, number_ids=phone_number_id)
     quoted = await list_quoted(state, phone, items)
     now_ms = state.clock.now_ms()
-    return {
-        **await phone_details(state, phone),
-        "messages": [message_view(item, now_ms) for item in items],
-        "quoted": [message_view(item, now_ms) for item in quoted],
-    }
+    return PhoneInbox(
+        **asdict(await phone_details(state, phone)),
+        messages=[message_view(item, now_ms) for item in items],
+        quoted=[message_view(item, now_ms) for item in quoted],
+    )
 
 
 @operation("GET", "/control/messages/{wamid}")
-async def show_message(state: SimulatorState, wamid: str) -> dict[str, Any]:
+async def show_message(state: SimulatorState, wamid: str) -> MessageView:
     """Return one message by the operator's id, as the inbox of its phone shows it."""
     found = await find_by_wamids(state.store, [wamid])
     if not found:
@@ -146,7 +207,7 @@ async def show_message(state: SimulatorState, wamid: str) -> dict[str, Any]:
     return message_view(found[0], state.clock.now_ms())
 
 
-@operation("GET", "/control/phones/{phone}/chats")
+@operation("GET", "/control/phones/{phone}/chats", phone=str, chats=list[ChatView])
 async def show_chats(
     state: SimulatorState, phone: PathPhone, *, phone_number_id: tuple[str, ...] = ()
 ) -> dict[str, Any]:
@@ -159,14 +220,14 @@ async def show_chats(
     chats = {chat.phone_number_id: chat for chat in await list_chats(state, phone)}
     others = [number_id for number_id in state.accounts.numbers if number_id not in chats]
     views = [
-        {
-            "phone_number_id": number.phone_number_id,
-            "phone_number": number.phone_number,
-            "name": number.name,
-            "last": message_view(chat.last_message, now_ms) if chat else None,
-            "unread": chat.unread if chat else 0,
-            "window_until_ms": window_until_ms(state, number.phone_number_id, phone),
-        }
+        ChatView(
+            phone_number_id=number.phone_number_id,
+            phone_number=number.phone_number,
+            name=number.name,
+            last=message_view(chat.last_message, now_ms) if chat else None,
+            unread=chat.unread if chat else 0,
+            window_until_ms=window_until_ms(state, number.phone_number_id, phone),
+        )
         for number_id in (*chats, *others)
         if (not number_ids or number_id in number_ids) and (number := state.accounts.numbers.get(number_id)) is not None
         for chat in (chats.get(number_id),)
@@ -174,7 +235,7 @@ async def show_chats(
     return {"phone": phone, "chats": views}
 
 
-@operation("GET", "/control/chats")
+@operation("GET", "/control/chats", phones=list[ActivePhone])
 async def list_active(
     state: SimulatorState,
     *,
@@ -188,17 +249,17 @@ async def list_active(
     """
     number_ids = phone_number_id or list(state.accounts.numbers)
     now_ms = state.clock.now_ms()
-    views: list[dict[str, Any]] = []
+    views: list[ActivePhone] = []
     for phone in await _active_phones(state, number_ids, limit, with_fleets=fleets != "false"):
         fleet = find_fleet(state, phone)
         chats = [chat for chat in await list_chats(state, phone) if chat.phone_number_id in number_ids]
         views.append(
-            {
-                **phone_view(state, find_phone(state, phone)),
-                "fleet": fleet.name if fleet else None,
-                "last": message_view(chats[0].last_message, now_ms) if chats else None,
-                "unread": sum(chat.unread for chat in chats),
-            }
+            ActivePhone(
+                **asdict(phone_view(state, find_phone(state, phone))),
+                fleet=fleet.name if fleet else None,
+                last=message_view(chats[0].last_message, now_ms) if chats else None,
+                unread=sum(chat.unread for chat in chats),
+            )
         )
     return {"phones": views}
 
@@ -216,7 +277,7 @@ async def _active_phones(
 
 
 @operation("PUT", "/control/phones/{phone}")
-async def change_phone(state: SimulatorState, phone: PathPhone, body: PhoneBody) -> dict[str, Any]:
+async def change_phone(state: SimulatorState, phone: PathPhone, body: PhoneBody) -> PhoneDetails:
     """Set a phone's name, settings, identity, condition, script and online state."""
     apart = ("is_offline", "script", "seed")  # what is stored of these follows below
     changes = {name: value for name, value in _stored_settings(body).items() if name not in apart}
@@ -261,34 +322,28 @@ def _stored_settings(body: PhoneSettingsBody) -> dict[str, Any]:
     return members
 
 
-_PHONE_MEMBERS: Final = [
-    name for name in SimulatedPhone.__struct_fields__ if name not in ("number_known", "seed", "script")
-]
+def phone_view(state: SimulatorState, phone: SimulatedPhone) -> PhoneView:
+    """Return a phone with its effective settings."""
+    effective = fill_user_id(state, phone)
+    members = {name: getattr(effective, name) for name in PhoneView.__struct_fields__ if name != "typing"}
+    delays_ms = delivery_delays_ms(state, phone)
+    members |= zip(("deliver_after_ms", "read_after_ms"), delays_ms, strict=True)
+    return PhoneView(**members, typing=state.delivery_signals.typing_number_ids(phone.phone))
 
 
-def phone_view(state: SimulatorState, phone: SimulatedPhone) -> dict[str, Any]:
-    """Return a phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
-    effective, delays_ms = fill_user_id(state, phone), delivery_delays_ms(state, phone)
-    return {
-        **{name: getattr(effective, name) for name in _PHONE_MEMBERS},
-        **dict(zip(("deliver_after_ms", "read_after_ms"), delays_ms, strict=True)),
-        "typing": state.delivery_signals.typing_number_ids(phone.phone),
-    }
-
-
-async def phone_details(state: SimulatorState, phone: str) -> dict[str, Any]:
+async def phone_details(state: SimulatorState, phone: str) -> PhoneDetails:
     """Return a phone with its script, reports and pending actions."""
     fleet = find_fleet(state, phone)
     script = find_own_script(state, phone)
-    return {
-        **phone_view(state, find_phone(state, phone)),
-        "fleet": fleet.name if fleet else None,
-        "script": [step.raw for step in script.steps] if script else [],
-        "seed": script.seed if script else "",
-        "steps": await count_steps(state, script.owner, script.steps) if script else [],
-        "reports": await list_spam_reports(state, phone),
-        "waiting": await count_waiting(state.store, phone, phone),
-    }
+    return PhoneDetails(
+        **asdict(phone_view(state, find_phone(state, phone))),
+        fleet=fleet.name if fleet else None,
+        script=[step.raw for step in script.steps] if script else [],
+        seed=script.seed if script else "",
+        steps=await count_steps(state, script.owner, script.steps) if script else [],
+        reports=await list_spam_reports(state, phone),
+        waiting=await count_waiting(state.store, phone, phone),
+    )
 
 
 def _check_identity(state: SimulatorState, phone: str, changes: dict[str, Any]) -> None:

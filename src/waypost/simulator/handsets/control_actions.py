@@ -18,7 +18,7 @@ from waypost.simulator.handsets.actions import (
     send_message,
     set_marketing_preference,
 )
-from waypost.simulator.handsets.control import phone_details
+from waypost.simulator.handsets.control import PhoneDetails, phone_details
 from waypost.simulator.handsets.inboxes import any_unread, find_message, wait_for_messages
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
@@ -274,9 +274,7 @@ async def change_marketing(
 
 
 @operation("POST", "/control/phones/{phone}/block")
-async def block_business(
-    state: SimulatorState, phone: PathPhone, *, to: BusinessNumber, blocks: bool
-) -> dict[str, Any]:
+async def block_business(state: SimulatorState, phone: PathPhone, *, to: BusinessNumber, blocks: bool) -> PhoneDetails:
     """Block or unblock a business on a phone, without a webhook."""
     await state.transact(block(state, phone, business_number(state, to), blocks=blocks))
     return await phone_details(state, phone)
@@ -285,7 +283,7 @@ async def block_business(
 @operation("POST", "/control/phones/{phone}/report")
 async def report_business(
     state: SimulatorState, phone: PathPhone, *, to: BusinessNumber, message_id: Name | None = None, blocks: bool = False
-) -> dict[str, Any]:
+) -> PhoneDetails:
     """Report a business for spam, and optionally block it, without a webhook."""
     number = business_number(state, to)
     wamid = message_id

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta
-from msgspec.structs import replace
+from msgspec import Meta, Struct
+from msgspec.structs import asdict, replace
 
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, find, path_object
@@ -13,7 +13,7 @@ from waypost.simulator.state.control_parameters import business_number
 from waypost.simulator.state.fleets import FLEETS, MAX_FLEET_PHONES, Fleet
 from waypost.simulator.state.phones import reset_fleet_phones
 from waypost.simulator.state.script_steps import read_steps
-from waypost.simulator.state.scripts import count_steps, load_received_counts, reset_fleet_scripts
+from waypost.simulator.state.scripts import StepCountView, count_steps, load_received_counts, reset_fleet_scripts
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import count_failures, count_outcomes
 from waypost.simulator.storage.tables.phone_plans import count_waiting
@@ -40,8 +40,30 @@ class FleetBody(PhoneSettingsBody, frozen=True, kw_only=True):
     ] = None
 
 
+class FleetView(Struct, frozen=True, kw_only=True):
+    """A fleet with its first and last number, and the settings that its phones share."""
+
+    name: str
+    first: str
+    last: str
+    count: int
+    seed: str
+    script: list[dict[str, Any]]
+    behaviour: dict[str, Any]
+    open_window_to: str | None
+    made_ms: int
+
+
+class FleetOutcome(FleetView, frozen=True, kw_only=True):
+    """A fleet with its messages: by outcome, those that failed by error code, and what the steps of its script did."""
+
+    counts: dict[str, int]
+    failures: dict[str, int]
+    steps: list[StepCountView]
+
+
 @operation("POST", "/control/fleets")
-async def make_fleet(state: SimulatorState, body: FleetBody) -> dict[str, Any]:
+async def make_fleet(state: SimulatorState, body: FleetBody) -> FleetOutcome:
     """Create phones with consecutive numbers that follow one script; existing phones are reset."""
     fleet = Fleet(
         name=body.name,
@@ -75,7 +97,7 @@ async def make_fleet(state: SimulatorState, body: FleetBody) -> dict[str, Any]:
     return await show_fleet(state, fleet)
 
 
-@operation("GET", "/control/fleets")
+@operation("GET", "/control/fleets", fleets=list[FleetView])
 async def list_fleets(state: SimulatorState) -> dict[str, Any]:
     """Return every fleet, by name, without counts."""
     fleets = sorted(state.values(FLEETS).values(), key=lambda fleet: fleet.name)
@@ -83,18 +105,16 @@ async def list_fleets(state: SimulatorState) -> dict[str, Any]:
 
 
 @operation("GET", "/control/fleets/{name}")
-async def show_fleet(state: SimulatorState, fleet: PathFleet) -> dict[str, Any]:
+async def show_fleet(state: SimulatorState, fleet: PathFleet) -> FleetOutcome:
     """Return a fleet, the counts of its messages by outcome, and the counts of each step."""
     now_ms = state.clock.now_ms()
-    return {
-        **_fleet_view(state, fleet),
-        "counts": {
-            **await count_outcomes(state.store, *fleet.range, now_ms),
-            "waiting": await count_waiting(state.store, *fleet.range),
-        },
-        "failures": await count_failures(state.store, *fleet.range, now_ms),
-        "steps": await count_steps(state, fleet.owner, fleet.steps),
-    }
+    waiting = await count_waiting(state.store, *fleet.range)
+    return FleetOutcome(
+        **asdict(_fleet_view(state, fleet)),
+        counts={**await count_outcomes(state.store, *fleet.range, now_ms), "waiting": waiting},
+        failures=await count_failures(state.store, *fleet.range, now_ms),
+        steps=await count_steps(state, fleet.owner, fleet.steps),
+    )
 
 
 @operation("DELETE", "/control/fleets/{name}", name=str, dropped=bool)
@@ -111,20 +131,20 @@ async def drop_fleet(state: SimulatorState, name: str) -> dict[str, Any]:
     return {"name": name, "dropped": True}
 
 
-def _fleet_view(state: SimulatorState, fleet: Fleet) -> dict[str, Any]:
+def _fleet_view(state: SimulatorState, fleet: Fleet) -> FleetView:
     first, last = fleet.range
     number = state.accounts.numbers.get(fleet.window_number_id)
-    return {
-        "name": fleet.name,
-        "first": first,
-        "last": last,
-        "count": fleet.count,
-        "seed": fleet.seed,
-        "script": fleet.script,
-        "behaviour": fleet.behaviour,
-        "open_window_to": number.phone_number if number else None,
-        "made_ms": fleet.made_ms,
-    }
+    return FleetView(
+        name=fleet.name,
+        first=first,
+        last=last,
+        count=fleet.count,
+        seed=fleet.seed,
+        script=fleet.script,
+        behaviour=fleet.behaviour,
+        open_window_to=number.phone_number if number else None,
+        made_ms=fleet.made_ms,
+    )
 
 
 def _check_range(state: SimulatorState, first_digits: str, fleet: Fleet) -> None:

@@ -1,6 +1,6 @@
 """Control API calls for groups on a phone: reading and writing."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 from msgspec.structs import asdict
@@ -13,6 +13,7 @@ from waypost.simulator.groups.control import GroupView, PathGroup, check_partici
 from waypost.simulator.handsets.control_actions import PhoneMessageBody, send_content
 from waypost.simulator.handsets.group_chats import list_group_messages, wait_for_group_messages
 from waypost.simulator.handsets.group_chats import read_group as read_group_messages
+from waypost.simulator.handsets.inboxes import MessageView
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.state.control_parameters import PathPhone, check_online
 from waypost.simulator.state.simulator_state import SimulatorState
@@ -24,7 +25,7 @@ operation = ControlOperations()
 class GroupChat(GroupView):
     """A group with its messages as a phone shows them."""
 
-    messages: list[dict[str, Any]]
+    messages: list[MessageView]
 
 
 @operation("GET", "/control/phones/{phone}/groups/{group_id}")

@@ -1,9 +1,9 @@
 """Groups on phones: the messages that a participant sees, and reading them."""
 
-from typing import Any, Final
+from typing import Final
 
 from waypost.simulator.groups.model import GroupParticipant, SimulatedGroup
-from waypost.simulator.handsets.inboxes import message_view, wait_until
+from waypost.simulator.handsets.inboxes import MessageView, message_view, wait_until
 from waypost.simulator.handsets.reachability import read_group_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.state.phones import fill_user_id, find_phone
@@ -24,7 +24,7 @@ _NEXT_DELIVERY: Final = "SELECT min(delivered_ms) FROM group_deliveries WHERE ph
 
 async def list_group_messages(
     state: SimulatorState, group: SimulatedGroup, participant: GroupParticipant, *, after: int, limit: int
-) -> list[dict[str, Any]]:
+) -> list[MessageView]:
     """Return the messages that a participant sees, newest last: those written since it joined."""
     now_ms = state.clock.now_ms()
     rows = await MESSAGES.rows(
@@ -50,15 +50,15 @@ async def wait_for_group_messages(
     wait_ms: int,
     after: int | None,
     limit: int,
-) -> list[dict[str, Any]]:
+) -> list[MessageView]:
     """Return the messages once one is after `after`, or without it unread or new, or those when the time is over."""
 
-    async def read() -> list[dict[str, Any]]:
+    async def read() -> list[MessageView]:
         return await list_group_messages(state, group, participant, after=after or 0, limit=limit)
 
     known = {view["wamid"] for view in await read()}
 
-    def is_complete(shown: list[dict[str, Any]]) -> bool:
+    def is_complete(shown: list[MessageView]) -> bool:
         if after is not None:
             return bool(shown)
         unread = ("to_phone", "delivered")
@@ -77,13 +77,11 @@ def read_group(transaction: Transaction, phone: str, group: SimulatedGroup) -> i
     return len(unread)
 
 
-def _view(message: SimulatedMessage, delivery: GroupDelivery | None, now_ms: int) -> dict[str, Any]:
+def _view(message: SimulatedMessage, delivery: GroupDelivery | None, now_ms: int) -> MessageView:
     view = message_view(message, now_ms)
     if delivery is None:
         return view
     is_read = delivery.read_ms is not None and delivery.read_ms <= now_ms
-    return view | {
-        "state": "read" if is_read else "delivered",
-        "delivered_ms": delivery.delivered_ms,
-        "read_ms": delivery.read_ms,
-    }
+    view["state"] = "read" if is_read else "delivered"
+    view["delivered_ms"], view["read_ms"] = delivery.delivered_ms, delivery.read_ms
+    return view

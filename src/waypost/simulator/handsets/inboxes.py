@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, NotRequired, TypedDict, TypeVar, cast
 
 import msgspec
 
@@ -123,7 +123,52 @@ def any_unread(clock: Clock) -> Callable[[list[SimulatedMessage]], bool]:
     return has_unread
 
 
-def message_view(message: SimulatedMessage, now_ms: int) -> dict[str, Any]:
+MessageView = TypedDict(
+    "MessageView",
+    {
+        "position": int,
+        "wamid": str,
+        "direction": Literal["from_phone", "to_phone"],
+        "phone_number_id": str,
+        "type": str,
+        "at_ms": int,
+        "state": str,
+        "context_id": str | None,
+        # what the phone shows, by the type of the message
+        "text": NotRequired[str],
+        "preview_url": NotRequired[bool],
+        "media": NotRequired[dict[str, Any]],
+        "location": NotRequired[dict[str, Any]],
+        "contacts": NotRequired[list[Any]],
+        "reaction": NotRequired[dict[str, Any]],
+        "interactive": NotRequired[dict[str, Any]],
+        "template": NotRequired[dict[str, Any]],
+        "header": NotRequired[dict[str, Any]],
+        "footer": NotRequired[str],
+        "cards": NotRequired[list[dict[str, Any]]],
+        "limited_time_offer": NotRequired[dict[str, Any]],
+        "payment": NotRequired[dict[str, Any]],
+        "transactions": NotRequired[list[dict[str, Any]]],
+        "not_fetched": NotRequired[list[str]],
+        # of a message from a phone
+        "button": NotRequired[dict[str, Any]],
+        "order": NotRequired[dict[str, Any]],
+        "forwarded": NotRequired[bool],
+        "frequently_forwarded": NotRequired[bool],
+        # of a message to a phone
+        "callback_data": NotRequired[str | None],
+        "delivered_ms": NotRequired[int | None],
+        "read_ms": NotRequired[int | None],
+        "buttons": NotRequired[list[dict[str, Any]]],
+        # of another participant's message in a group
+        "from": NotRequired[str],
+        "from_name": NotRequired[str],
+    },
+)
+"""A message as the control API shows it."""
+
+
+def message_view(message: SimulatedMessage, now_ms: int) -> MessageView:
     """Return a message as the control API shows it."""
     view: dict[str, Any] = {
         "position": message.position,
@@ -136,14 +181,14 @@ def message_view(message: SimulatedMessage, now_ms: int) -> dict[str, Any]:
         "context_id": message.context_id,
         **message.content,
     }
-    if message.is_inbound:
-        return view
-    return view | {
-        "callback_data": message.callback_data,
-        "delivered_ms": message.delivered_ms,
-        "read_ms": message.read_ms,
-        "buttons": message.buttons,
-    }
+    if not message.is_inbound:
+        view |= {
+            "callback_data": message.callback_data,
+            "delivered_ms": message.delivered_ms,
+            "read_ms": message.read_ms,
+            "buttons": message.buttons,
+        }
+    return cast("MessageView", view)
 
 
 _MAX_SCANNED_MESSAGES: Final = 5000

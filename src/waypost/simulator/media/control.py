@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -50,7 +51,17 @@ class MediaBody(FileBody, frozen=True, kw_only=True):
     content: bytes
 
 
-@operation("GET", "/control/media")
+class UploadHandleView(Struct, frozen=True):
+    """A complete upload with its handle."""
+
+    handle: str
+    file_name: str
+    mime_type: str
+    size_bytes: int
+    expires_ms: int
+
+
+@operation("GET", "/control/media", media=list[SimulatedMedia])
 async def list_media(state: SimulatorState) -> dict[str, Any]:
     """Return every media file, oldest first, including expired ones."""
     return {"media": list(state.values(MEDIA).values())}
@@ -115,7 +126,7 @@ async def expire_media(state: SimulatorState, media: PathMedia) -> SimulatedMedi
     return expired
 
 
-@operation("GET", "/control/handles")
+@operation("GET", "/control/handles", handles=list[UploadHandleView])
 async def list_handles(state: SimulatorState) -> dict[str, Any]:
     """Return every complete upload with its handle, oldest first."""
     complete = [upload for upload in state.values(UPLOADS).values() if upload.handle]
@@ -123,7 +134,7 @@ async def list_handles(state: SimulatorState) -> dict[str, Any]:
 
 
 @operation("POST", "/control/handles/expire")
-async def expire_handle(state: SimulatorState, *, handle: Text) -> dict[str, Any]:
+async def expire_handle(state: SimulatorState, *, handle: Text) -> UploadHandleView:
     """Expire an upload handle now."""
     upload = find_by_handle(state, handle)
     if upload is None:
@@ -135,14 +146,8 @@ async def expire_handle(state: SimulatorState, *, handle: Text) -> dict[str, Any
     return _handle_view(expired)
 
 
-def _handle_view(upload: UploadSession) -> dict[str, Any]:
-    return {
-        "handle": upload.handle,
-        "file_name": upload.file_name,
-        "mime_type": upload.file_type,
-        "size_bytes": upload.file_length,
-        "expires_ms": upload.expires_ms,
-    }
+def _handle_view(upload: UploadSession) -> UploadHandleView:
+    return UploadHandleView(upload.handle, upload.file_name, upload.file_type, upload.file_length, upload.expires_ms)
 
 
 def _error_details(error: GraphApiError) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 from waypost.simulator.apis.control_error import ControlApiError
@@ -19,6 +19,26 @@ _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 
 
 operation = ControlOperations()
+
+
+class NumberView(Number, frozen=True, kw_only=True):
+    """A business number with its sending restriction and its own callback URI, if it has them."""
+
+    sending_restriction: str | None
+    callback_uri: str | None
+
+
+class NumberNames(Struct, frozen=True):
+    """A number's display name, and what was requested for it."""
+
+    phone_number_id: str
+    name: str
+    requested_name: str | UnsetType = UNSET
+    requested_status: str | UnsetType = UNSET
+    oba_status: str | UnsetType = UNSET
+    oba_request: dict[str, Any] | UnsetType = UNSET
+    username: str | UnsetType = UNSET
+    username_status: str | UnsetType = UNSET
 
 
 class NumberStatusBody(ControlBody, frozen=True):
@@ -55,7 +75,7 @@ async def put_number(
     name: Name,
     throughput: Throughput = 80,
     is_on_business_app: bool = False,
-) -> dict[str, Any]:
+) -> NumberView:
     """Create or update a business number."""
     digits = phone_number.lstrip("+")
     find(state.accounts.by_id, waba_id, field="waba_id", rule="is no account")
@@ -68,17 +88,25 @@ async def put_number(
     return number_view(state, number)
 
 
-def number_view(state: SimulatorState, number: Number) -> dict[str, Any]:
+def number_view(state: SimulatorState, number: Number) -> NumberView:
     """Return a number with its sending restriction and callback URI."""
     app_id = state.accounts.by_id[number.waba_id].app_id
-    return {
+    return NumberView(
         **asdict(number),
-        "sending_restriction": find_restriction_name(state, number.phone_number_id),
-        "callback_uri": state.accounts.number_override(app_id, number.phone_number_id),
-    }
+        sending_restriction=find_restriction_name(state, number.phone_number_id),
+        callback_uri=state.accounts.number_override(app_id, number.phone_number_id),
+    )
 
 
-@operation("PUT", "/control/numbers/{phone_number_id}/status")
+@operation(
+    "PUT",
+    "/control/numbers/{phone_number_id}/status",
+    phone_number_id=str,
+    quality_rating=str | UnsetType,
+    messaging_limit=str | UnsetType,
+    name_status=str | UnsetType,
+    status=str | UnsetType,
+)
 async def put_number_status(state: SimulatorState, body: NumberStatusBody, number: PathNumber) -> dict[str, Any]:
     """Set a number's quality, messaging limit and statuses, without a webhook."""
     record = {**state.record(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
@@ -87,17 +115,13 @@ async def put_number_status(state: SimulatorState, body: NumberStatusBody, numbe
 
 
 @operation("GET", "/control/numbers/{phone_number_id}/names")
-async def show_names(state: SimulatorState, number: PathNumber) -> dict[str, Any]:
+async def show_names(state: SimulatorState, number: PathNumber) -> NumberNames:
     """Return a number's display name, and what was requested for it."""
-    return {
-        "phone_number_id": number.phone_number_id,
-        "name": number.name,
-        **state.record(number.phone_number_id, NAMES),
-    }
+    return NumberNames(number.phone_number_id, number.name, **state.record(number.phone_number_id, NAMES))
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/names")
-async def decide_names(state: SimulatorState, body: NamesBody, number: PathNumber) -> dict[str, Any]:
+async def decide_names(state: SimulatorState, body: NamesBody, number: PathNumber) -> NumberNames:
     """Decide the requested display name, with a webhook, and set the status of official account and username.
 
     Source: the operator's pages "Display names", "Official business accounts".
@@ -131,7 +155,13 @@ async def decide_names(state: SimulatorState, body: NamesBody, number: PathNumbe
     return await show_names(state, state.accounts.numbers[number.phone_number_id])
 
 
-@operation("PUT", "/control/numbers/{phone_number_id}/sending-restriction")
+@operation(
+    "PUT",
+    "/control/numbers/{phone_number_id}/sending-restriction",
+    phone_number_id=str,
+    name=str | None,
+    until_ms=int | None,
+)
 async def put_sending_restriction(
     state: SimulatorState,
     number: PathNumber,
@@ -161,7 +191,9 @@ async def put_recipients(
     return {"phone_number_id": number.phone_number_id, "phones": phones}
 
 
-@operation("POST", "/control/numbers/{phone_number_id}/upgrade")
+@operation(
+    "POST", "/control/numbers/{phone_number_id}/upgrade", phone_number_id=str, throughput=int, maintenance_until_ms=int
+)
 async def upgrade_number(state: SimulatorState, number: PathNumber, *, throughput: Throughput = 1000) -> dict[str, Any]:
     """Set a number's throughput: a minute of maintenance, then a webhook.
 
@@ -184,7 +216,14 @@ async def upgrade_number(state: SimulatorState, number: PathNumber, *, throughpu
     return {"phone_number_id": number.phone_number_id, "throughput": throughput, "maintenance_until_ms": done_ms}
 
 
-@operation("GET", "/control/numbers/{phone_number_id}/registration")
+@operation(
+    "GET",
+    "/control/numbers/{phone_number_id}/registration",
+    pin=str | None,
+    code=str | None,
+    needs_code=bool | None,
+    guesses=int | None,
+)
 async def show_registration(state: SimulatorState, number: PathNumber) -> dict[str, Any]:
     """Return a number's PIN, and the verification code that was sent to it."""
     record = state.record(number.phone_number_id, REGISTRATION)

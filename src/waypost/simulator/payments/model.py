@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from waypost.base.json_values import object_of, objects_in
@@ -39,15 +40,15 @@ class PaymentConfiguration(msgspec.Struct, frozen=True, omit_defaults=True):
     merchant_vpa: str = ""
     redirect_url: str = ""
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> "PaymentConfigurationView":
         """Return the configuration as the operator shows it."""
-        return {
-            "configuration_name": self.name,
-            "merchant_category_code": {"code": self.merchant_category_code, "description": ""},
-            "purpose_code": {"code": self.purpose_code, "description": ""},
+        return PaymentConfigurationView(
+            configuration_name=self.name,
+            merchant_category_code={"code": self.merchant_category_code, "description": ""},
+            purpose_code={"code": self.purpose_code, "description": ""},
             **self.connection(),
-            **({"merchant_vpa": self.merchant_vpa} if self.merchant_vpa else {}),
-        }
+            merchant_vpa=self.merchant_vpa or UNSET,
+        )
 
     def connection(self) -> dict[str, Any]:
         """Return the state of the connection, which is also the webhook about a change; times in seconds."""
@@ -58,6 +59,20 @@ class PaymentConfiguration(msgspec.Struct, frozen=True, omit_defaults=True):
             "created_timestamp": self.created_ms // 1000,
             "updated_timestamp": self.updated_ms // 1000,
         }
+
+
+class PaymentConfigurationView(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment configuration as the operator shows it; times in seconds."""
+
+    configuration_name: str
+    merchant_category_code: dict[str, str]
+    purpose_code: dict[str, str]
+    status: str
+    provider_mid: str
+    provider_name: str
+    created_timestamp: int
+    updated_timestamp: int
+    merchant_vpa: str | UnsetType = UNSET
 
 
 CONFIGURATIONS: Final = StoredKind("payment_configuration", PaymentConfiguration)

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from waypost.simulator.accounts.control import account_view
+from waypost.simulator.accounts.control import AccountView, account_view
 from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members
 from waypost.simulator.apis.field_types import Position
-from waypost.simulator.faults.control import list_faults
+from waypost.simulator.faults.model import FaultView, all_faults, fault_view
 from waypost.simulator.state.phones import PHONES
-from waypost.simulator.state.settings import SettingsChange
+from waypost.simulator.state.settings import ChangeableSettings, SettingsChange
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.store import STORE_FAILURES
 from waypost.simulator.storage.tables.messages import MESSAGES
@@ -20,8 +20,20 @@ from waypost.simulator.templates.model import TEMPLATES
 operation = ControlOperations()
 
 
+class StateView(Struct, frozen=True):
+    """Counts, settings, faults and accounts; errors by their code."""
+
+    now_ms: int
+    counts: dict[str, int]
+    settings: ChangeableSettings
+    webhook_posts: int
+    errors: dict[str, int]
+    faults: list[FaultView]
+    accounts: list[AccountView]
+
+
 @operation("GET", "/control/state")
-async def show_state(state: SimulatorState) -> dict[str, Any]:
+async def show_state(state: SimulatorState) -> StateView:
     """Return counts, settings, faults, and each account with the state of its webhook delivery."""
     waiting = await state.store.read(lambda reader: dict(reader.execute(COUNT_WAITING_UPDATES).fetchall()))
     counts = {
@@ -32,20 +44,20 @@ async def show_state(state: SimulatorState) -> dict[str, Any]:
         "accounts": len(state.accounts.by_id),
         "numbers": len(state.accounts.numbers),
     }
-    return {
-        "now_ms": state.clock.now_ms(),
-        "counts": counts,
-        "settings": state.settings.changeable(),
-        "webhook_posts": state.webhooks.posts_begun,
-        "errors": {str(code): count for code, count in sorted(state.error_counts.items())},
-        **await list_faults(state),
-        "accounts": [
+    return StateView(
+        now_ms=state.clock.now_ms(),
+        counts=counts,
+        settings=state.settings.changeable(),
+        webhook_posts=state.webhooks.posts_begun,
+        errors={str(code): count for code, count in sorted(state.error_counts.items())},
+        faults=[fault_view(state, fault) for fault in all_faults(state)],
+        accounts=[
             account_view(state, account, waiting.get(account.waba_id, 0)) for account in state.accounts.by_id.values()
         ],
-    }
+    )
 
 
-@operation("GET", "/control/readyz")
+@operation("GET", "/control/readyz", status=str, checks=dict[str, str])
 async def show_readiness(state: SimulatorState) -> Response:
     """Return 200 if the file is writable and every loop works; else 503 with the errors."""
     checks = {"store": "", "loops": state.failing_loop}
@@ -62,14 +74,14 @@ async def show_readiness(state: SimulatorState) -> Response:
 
 
 @operation("PUT", "/control/settings")
-async def change_settings(state: SimulatorState, body: Annotated[Struct, SettingsChange]) -> dict[str, Any]:
+async def change_settings(state: SimulatorState, body: Annotated[Struct, SettingsChange]) -> ChangeableSettings:
     """Change settings; the new values survive a restart."""
     await state.settings.change(present_members(body))
     return state.settings.changeable()
 
 
 @operation("GET", "/control/settings")
-async def show_settings(state: SimulatorState) -> dict[str, Any]:
+async def show_settings(state: SimulatorState) -> ChangeableSettings:
     """Return the changeable settings and their values."""
     return state.settings.changeable()
 
@@ -89,7 +101,20 @@ async def reset(state: SimulatorState) -> dict[str, Any]:
     return {"reset": True}
 
 
-@operation("GET", "/control/deliveries")
+class AcceptedMessage(Struct, frozen=True):
+    """A message that was accepted from a business."""
+
+    position: int
+    wamid: str
+    callback_data: str | None
+    to: str
+    phone_number_id: str
+    type: str
+    at_ms: int
+    state: str
+
+
+@operation("GET", "/control/deliveries", deliveries=list[AcceptedMessage], next=int | None)
 async def list_deliveries(
     state: SimulatorState,
     *,
@@ -111,16 +136,16 @@ async def list_deliveries(
     )
     now_ms = state.clock.now_ms()
     page = [
-        {
-            "position": row.position,
-            "wamid": row.wamid,
-            "callback_data": row.callback_data,
-            "to": row.phone,
-            "phone_number_id": row.phone_number_id,
-            "type": row.type,
-            "at_ms": row.at_ms,
-            "state": row.state_at(now_ms),
-        }
+        AcceptedMessage(
+            position=row.position,
+            wamid=row.wamid,
+            callback_data=row.callback_data,
+            to=row.phone,
+            phone_number_id=row.phone_number_id,
+            type=row.type,
+            at_ms=row.at_ms,
+            state=row.state_at(now_ms),
+        )
         for row in rows[:limit]
     ]
     return {"deliveries": page, "next": rows[limit - 1].position if len(rows) > limit else None}

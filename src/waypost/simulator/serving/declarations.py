@@ -65,7 +65,28 @@ _STEP_MEMBER_TITLES: Final = {
 operation = ControlOperations()
 
 
-@operation("GET", "/control/declarations")
+class StepMemberDeclaration(Struct, frozen=True):
+    """A member that an action of a script may have or needs; `absent` is what its absence means."""
+
+    do: str
+    name: str
+    title: str
+    absent: str
+    is_required: bool
+
+
+class StepsDeclaration(Struct, frozen=True):
+    """The triggers and actions of a script's steps, each with its text, and an action's own members."""
+
+    at_most: int
+    on: dict[str, str]
+    do: dict[str, str]
+    members: list[StepMemberDeclaration]
+
+
+@operation(
+    "GET", "/control/declarations", settings=list[dict[str, Any]], fleet=list[dict[str, Any]], steps=StepsDeclaration
+)
 async def show_declarations() -> dict[str, Any]:
     """Return the fields of the settings and of a fleet as JSON Schemas with titles, and the steps of scripts."""
     return {

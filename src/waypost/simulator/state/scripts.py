@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from waypost.base.written_numbers import json_decoder
@@ -126,14 +127,24 @@ def plan_script_actions(
     )
 
 
-async def count_steps(state: SimulatorState, owner: str, steps: Sequence[ScriptStep]) -> list[dict[str, Any]]:
+class StepCountView(Struct, frozen=True):
+    """A step of a script, and how often it was planned and done; one that needs no plan is done at once."""
+
+    step: int
+    on: str
+    do: str
+    planned: int
+    done: int | UnsetType = UNSET
+
+
+async def count_steps(state: SimulatorState, owner: str, steps: Sequence[ScriptStep]) -> list[StepCountView]:
     """Return for each step how often it was planned, and how often it was done."""
     counts = {count.step: count for count in await STEP_COUNTS.find(state.store, owner=owner)}
-    views: list[dict[str, Any]] = []
+    views: list[StepCountView] = []
     for index, step in enumerate(steps):
         count = counts.get(index, StepCount(owner, index))
-        view = {"step": index, "on": step.on, "do": step.do, "planned": count.planned}
-        views.append(view if step.do in _UNPLANNED else view | {"done": count.done})
+        done = UNSET if step.do in _UNPLANNED else count.done
+        views.append(StepCountView(index, step.on, step.do, count.planned, done))
     return views
 
 

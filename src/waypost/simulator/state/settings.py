@@ -182,6 +182,6 @@ class SimulatorSettingsStore:
         await self._store.run([_CHANGED.save_statement(value, name) for name, value in changes.items()])
         self.value = replace(self.value, **changes)
 
-    def changeable(self) -> dict[str, Any]:
-        """Return the changeable settings and their values."""
-        return {name: getattr(self.value, name) for name in ChangeableSettings.__struct_fields__}
+    def changeable(self) -> ChangeableSettings:
+        """Return the values of the changeable settings."""
+        return ChangeableSettings(**{name: getattr(self.value, name) for name in ChangeableSettings.__struct_fields__})

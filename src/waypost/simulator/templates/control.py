@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.control_error import ControlApiError
@@ -40,7 +40,33 @@ PathTemplate = Annotated[
 operation = ControlOperations()
 
 
-@operation("GET", "/control/templates")
+class TemplateView(Struct, frozen=True, kw_only=True):
+    """A template as the operator shows it, with its reviews and what is scheduled for it."""
+
+    name: str
+    parameter_format: str
+    components: list[dict[str, Any]]
+    language: str
+    status: str
+    category: str
+    sub_category: str | UnsetType = UNSET
+    previous_category: str | None
+    correct_category: str | None
+    source: str | UnsetType = UNSET
+    id: str
+    waba_id: str
+    rejected_reason: str
+    review_due_ms: int | None
+    quality: str
+    category_due_ms: int | None
+    is_paced: bool
+    pace_due_ms: int | None
+    delete_due_ms: int | None
+    pauses: int
+    resume_due_ms: int | None
+
+
+@operation("GET", "/control/templates", templates=list[TemplateView], count=int, reasons=tuple[str, ...])
 async def list_templates(
     state: SimulatorState,
     *,
@@ -70,7 +96,7 @@ async def list_templates(
 
 
 @operation("POST", "/control/templates/{template_id}/approve")
-async def approve_template(state: SimulatorState, template: PathTemplate) -> dict[str, Any]:
+async def approve_template(state: SimulatorState, template: PathTemplate) -> TemplateView:
     """Approve a template now."""
     return await _change(state, template, decide, TemplateDecision("APPROVED"))
 
@@ -83,7 +109,7 @@ async def reject_template(
     reason: Annotated[str, accepts(", ".join(REJECTION_REASONS))] = "INVALID_FORMAT",
     explanation: str = "The reviewer rejected this template.",
     recommendation: str = "Change the template and submit it again.",
-) -> dict[str, Any]:
+) -> TemplateView:
     """Reject a template now."""
     if reason not in REJECTION_REASONS:
         raise ControlApiError("reason", "is unknown", ", ".join(REJECTION_REASONS))
@@ -95,7 +121,7 @@ async def reject_template(
 @operation("POST", "/control/templates/{template_id}/quality")
 async def rate_template(
     state: SimulatorState, template: PathTemplate, *, score: Literal["GREEN", "YELLOW", "RED", "UNKNOWN"]
-) -> dict[str, Any]:
+) -> TemplateView:
     """Set a template's quality now."""
     return await _change(state, template, change_quality, score)
 
@@ -108,7 +134,7 @@ async def recategorise_template(
     category: Literal["UTILITY", "MARKETING", "AUTHENTICATION"],
     announced: bool = False,
     due_ms: Annotated[int, Meta(ge=0)] | None = None,
-) -> dict[str, Any]:
+) -> TemplateView:
     """Change a template's category now, or announce the change, by default for a day later."""
     if not announced:
         return await _change(state, template, change_category, category)
@@ -136,7 +162,7 @@ async def pace_template(
     *,
     for_ms: HoldMs = None,
     verdict: Literal["release", "drop"] = "release",
-) -> dict[str, Any]:
+) -> TemplateView:
     """Hold the messages sent with an approved template from now on, until its quality is known."""
     if template.status != "APPROVED":
         raise ControlApiError("template_id", f"is {template.status}", "an APPROVED template", status=409)
@@ -145,13 +171,13 @@ async def pace_template(
 
 
 @operation("POST", "/control/templates/{template_id}/release")
-async def release_template(state: SimulatorState, template: PathTemplate) -> dict[str, Any]:
+async def release_template(state: SimulatorState, template: PathTemplate) -> TemplateView:
     """End pacing now: the held messages are delivered."""
     return await _change(state, template, end_pacing, "release")
 
 
 @operation("POST", "/control/templates/{template_id}/drop")
-async def drop_template(state: SimulatorState, template: PathTemplate) -> dict[str, Any]:
+async def drop_template(state: SimulatorState, template: PathTemplate) -> TemplateView:
     """End pacing now: the held messages fail, and the template is paused."""
     return await _change(state, template, end_pacing, "drop")
 
@@ -165,7 +191,7 @@ async def apply_template_action(
     reason: str | None = None,
     title: str = "",
     description: str = "",
-) -> dict[str, Any]:
+) -> TemplateView:
     """Apply an action of the table of template actions: pause, disable, flag, and others."""
     if action not in ACTION_NAMES:
         raise ControlApiError("action", "is unknown", ", ".join((*_ACTIONS_WITH_CALLS, *ACTION_NAMES)), status=404)
@@ -184,7 +210,7 @@ async def apply_template_action(
 
 async def _change(
     state: SimulatorState, template: SimulatedTemplate, change: Callable[..., SimulatedTemplate], *arguments: Any
-) -> dict[str, Any]:
+) -> TemplateView:
     """Change a template as it is now: an automatic review may have changed it since it was read.
 
     Raises:
@@ -200,14 +226,10 @@ async def _change(
     return _template_view(await state.transact(write))
 
 
-# fmt: off
-_TEMPLATE_MEMBERS: Final = (
-    "waba_id", "rejected_reason", "review_due_ms", "quality", "previous_category", "correct_category",
-    "category_due_ms", "is_paced", "pace_due_ms", "delete_due_ms", "pauses", "resume_due_ms",
-)
-# fmt: on
+_TEMPLATE_MEMBERS: Final = TemplateView.__struct_fields__[TemplateView.__struct_fields__.index("waba_id") :]
 """The fields shown next to a template's node."""
 
 
-def _template_view(template: SimulatedTemplate) -> dict[str, Any]:
-    return {**TEMPLATE_NODE.show(template, None), **{name: getattr(template, name) for name in _TEMPLATE_MEMBERS}}
+def _template_view(template: SimulatedTemplate) -> TemplateView:
+    members = {name: getattr(template, name) for name in ("previous_category", "correct_category", *_TEMPLATE_MEMBERS)}
+    return TemplateView(**TEMPLATE_NODE.show(template, None) | members)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
-from waypost.assembly.dev.partners.inbox import CallbackAttemptView
 from waypost.assembly.dev.partners.partner import PartnerForTest
 from waypost.base.clock import DAY_MS
 from waypost.base.json_values import object_of, objects_in
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
+from waypost.simulator.apis.dev_partners import CallbackAttemptView
 
 _MAX_LINE_CHARS: Final = 96
 

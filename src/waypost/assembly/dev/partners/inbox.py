@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from waypost.base.error_texts import error_text
 from waypost.base.json_values import object_of, objects_in
 from waypost.client.api_client import ApiUnreachable, HttpTransport
-from waypost.simulator.apis.dev_partners import CallbackFilterBody
+from waypost.simulator.apis.dev_partners import CallbackAttemptView, CallbackFilterBody
 
 INBOX_PATH: Final = "/callbacks/"
 """Path of the inboxes on the simulator's port; followed by the partner's id."""
@@ -38,60 +38,6 @@ class CallbackOptions:
     version: int  # of the bodies, 2 or 3
     modes: tuple[str, ...]  # of the subscription
     headers: tuple[tuple[str, str], ...]  # that the service adds to each callback
-
-
-@dataclass(frozen=True, slots=True)
-class CallbackAttemptView:
-    """One received attempt of a callback, and the response to it, as the control API shows it; unknown is empty.
-
-    Attributes:
-        position: counts the attempts of the inbox from 1.
-        id: the header `Waypost-Callback-Id`, the same for every attempt of one callback.
-        sequence: the header `Waypost-Sequence`.
-        kind: the event: `delivered`, `failed`, `text`, `quick_reply`, `status-update` and so on. In version 2 it is the
-            value of `payload.type`; in version 3 the status, the message's type, or the field.
-        message_id: our id of the message it is about, or of the message that was replied to.
-        phone: the digits of the phone it is about.
-        text: of an inbound message, or the label of the tapped button.
-        postback_text: that the sender set for the tapped button.
-        reason: why a message failed or a template was rejected.
-        status: of the response; 0 if the application did not respond.
-        response: the beginning of the response's body, or why there was none.
-        headers: of the request; names in lower case.
-    """
-
-    position: int
-    id: str
-    sequence: int
-    kind: str
-    message_id: str
-    phone: str
-    text: str
-    postback_text: str
-    reason: str
-    status: int
-    response: str
-    headers: Mapping[str, str]
-    body: Mapping[str, Any]
-
-    @property
-    def was_delivered(self) -> bool:
-        """True if the status is 2xx, which counts as delivered."""
-        return 200 <= self.status < 300
-
-    def matches(self, wanted: CallbackFilterBody) -> bool:
-        """True if all conditions are met."""
-        return (
-            wanted.kind in ("", self.kind)
-            and wanted.message_id in ("", self.message_id)
-            and wanted.phone.lstrip("+") in ("", self.phone)
-            and wanted.text in self.text
-            and wanted.postback_text in ("", self.postback_text)
-        )
-
-    def view(self) -> dict[str, Any]:
-        """Return it as the control API shows it."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def _first_text(*values: object) -> str:
@@ -179,7 +125,7 @@ class PartnerInbox:
             sequence=int(sequence) if sequence.isdecimal() else 0,
             status=status,
             response=response[:_MAX_RESPONSE_CHARS],
-            headers=headers,
+            headers=dict(headers),
             body=body,
             **(_read_version_3(body) if "entry" in body else _read_version_2(body)),
         )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from waypost.assembly.dev.partners.inbox import INBOX_PATH, CallbackOptions, Par
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.client.api_client import ApiClient, ApiResponseError, Transport
 from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.dev_partners import CallbackSettings, PartnerView
 
 # Area code 555 is not assigned. Two halves of it, so that no phone has a business's number.
 _SOURCE_PREFIXES: Final = ("15550", "15551", "15552", "15553", "15554")
@@ -118,18 +119,20 @@ class PartnerForTest:
         """The id of its app."""
         return self.variables["APP_ID"]
 
-    def view(self) -> dict[str, Any]:
+    def view(self) -> PartnerView:
         """Return it as the control API shows it."""
         options = self.inbox.options
-        return {
-            "id": self.id,
-            "name": self.name,
-            "created_on_ms": self.created_on_ms,
-            "env": self.variables,
-            "phones": self.phones,
-            "inbox_url": self.inbox_url,
-            "callbacks": {**asdict(options), "headers": dict(options.headers)},
-        }
+        return PartnerView(
+            id=self.id,
+            name=self.name,
+            created_on_ms=self.created_on_ms,
+            env=dict(self.variables),
+            phones=self.phones,
+            inbox_url=self.inbox_url,
+            callbacks=CallbackSettings(
+                options.forward_to, options.status, options.version, options.modes, dict(options.headers)
+            ),
+        )
 
     def check_exists(self) -> None:
         """Raise a ControlApiError, 404, if it was deleted meanwhile."""

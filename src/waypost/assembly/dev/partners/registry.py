@@ -22,6 +22,7 @@ from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTran
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import present_members
 from waypost.simulator.apis.dev_partners import (
+    CallbackAttemptView,
     CallbackFilterBody,
     CallbacksBody,
     CallbacksQuery,
@@ -30,7 +31,10 @@ from waypost.simulator.apis.dev_partners import (
     NoCallbackBody,
     NotReceived,
     PartnerBody,
+    PartnerPhone,
     PartnerPhoneBody,
+    PartnerRates,
+    PartnerView,
     RatesBody,
     TemplateDecisionBody,
 )
@@ -235,7 +239,7 @@ class PartnerRegistry:
         return None if partner is None else partner.inbox
 
     @_translate_errors
-    async def create_partner(self, body: PartnerBody) -> dict[str, Any]:  # noqa: D102  see `DevPartners`
+    async def create_partner(self, body: PartnerBody) -> PartnerView:  # noqa: D102  see `DevPartners`
         if len(self._partners) + self._in_creation >= MAX_PARTNERS:
             rule = f"there are {MAX_PARTNERS} partners at once"
             raise ControlApiError("partners", rule, "DELETE /control/partners/{partner_id} of others", status=409)
@@ -263,10 +267,10 @@ class PartnerRegistry:
             self._in_creation -= 1
         return partner.view()
 
-    async def list_partners(self) -> list[dict[str, Any]]:  # noqa: D102
+    async def list_partners(self) -> list[PartnerView]:  # noqa: D102
         return [partner.view() for partner in self._partners.values()]
 
-    async def show_partner(self, partner_id: str) -> dict[str, Any]:  # noqa: D102
+    async def show_partner(self, partner_id: str) -> PartnerView:  # noqa: D102
         return self._get(partner_id).view()
 
     @_translate_errors
@@ -297,17 +301,18 @@ class PartnerRegistry:
                 self._end(partner, "was in a state that a reset or a snapshot has replaced")
 
     @_translate_errors
-    async def add_phone(self, partner_id: str, body: PartnerPhoneBody) -> dict[str, str]:  # noqa: D102
+    async def add_phone(self, partner_id: str, body: PartnerPhoneBody) -> PartnerPhone:  # noqa: D102
         digits = await add_named_phone(self._get(partner_id), body.name, body.number or "")
-        return {"name": body.name, "phone": digits}
+        return PartnerPhone(body.name, digits)
 
     @_translate_errors
-    async def change_rates(self, partner_id: str, body: RatesBody) -> dict[str, Any]:  # noqa: D102
+    async def change_rates(self, partner_id: str, body: RatesBody) -> PartnerRates:  # noqa: D102
         path = f"/admin/apps/{self._get(partner_id).app_id}/rates"
-        return await self._clients.admin.json("PUT", path, {"rates": body.rates, "reset": body.reset})
+        changed = await self._clients.admin.json("PUT", path, {"rates": body.rates, "reset": body.reset})
+        return PartnerRates(**changed)
 
     @_translate_errors
-    async def change_callbacks(self, partner_id: str, body: CallbacksBody) -> dict[str, Any]:  # noqa: D102
+    async def change_callbacks(self, partner_id: str, body: CallbacksBody) -> PartnerView:  # noqa: D102
         changes = present_members(body)
         if "headers" in changes:
             changes["headers"] = tuple(sorted(changes["headers"].items()))
@@ -323,9 +328,9 @@ class PartnerRegistry:
                 raise
         return partner.view()
 
-    async def list_callbacks(self, partner_id: str, query: CallbacksQuery) -> list[dict[str, Any]]:  # noqa: D102
+    async def list_callbacks(self, partner_id: str, query: CallbacksQuery) -> list[CallbackAttemptView]:  # noqa: D102
         attempts = [attempt for attempt in self._get(partner_id).inbox.attempts if attempt.position > query.after]
-        return [attempt.view() for attempt in attempts[max(0, len(attempts) - query.limit) :]]
+        return attempts[max(0, len(attempts) - query.limit) :]
 
     @_translate_errors
     async def wait_for_message(self, partner_id: str, body: MessageWaitBody) -> dict[str, Any]:  # noqa: D102
@@ -340,14 +345,14 @@ class PartnerRegistry:
         return message
 
     @_translate_errors
-    async def wait_for_callback(self, partner_id: str, body: CallbackWaitBody) -> dict[str, Any]:  # noqa: D102
+    async def wait_for_callback(self, partner_id: str, body: CallbackWaitBody) -> CallbackAttemptView:  # noqa: D102
         partner = self._get(partner_id)
         callback = await partner.inbox.wait(body, body.timeout_ms, check=partner.check_exists)
         if callback is None:
             title = f"no callback {_describe_callback_filter(body)}came within {body.timeout_ms / 1000:g} s"
             raise NotReceived(await explain_missing_callback(partner, title, body.message_id))
         partner.inbox.mark_returned(callback)
-        return callback.view()
+        return callback
 
     @_translate_errors
     async def expect_no_callback(self, partner_id: str, body: NoCallbackBody) -> None:  # noqa: D102
