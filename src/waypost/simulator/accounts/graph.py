@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from waypost.base.json_values import list_or_none, object_or_none
-from waypost.simulator.accounts import model as saving
-from waypost.simulator.accounts.model import set_number_webhook
+from waypost.simulator.accounts.model import save_app
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
 from waypost.simulator.apis.parameters import check_id, is_missing, one_of, read_parameters, read_text
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
@@ -19,6 +18,7 @@ from waypost.simulator.messages.marketing import find_marketing_status
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import read_pin
 from waypost.simulator.state.accounts import (
+    NUMBER_WEBHOOKS,
     SUBSCRIPTIONS,
     Account,
     Business,
@@ -30,10 +30,10 @@ from waypost.simulator.state.accounts import (
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, app_data, health_status, page
 from waypost.simulator.state.records import NAMES, REGISTRATION
-from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.tokens import check_token, debug_view
-from waypost.simulator.storage.tables.updates import WEBHOOK_FIELDS
-from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, retry_now, verify_endpoint
+from waypost.simulator.storage.tables.updates import FAULTED_UPDATES, OUTBOX, WEBHOOK_FIELDS
+from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, delete_retries, retry_now, verify_endpoint
 
 operation = GraphOperations()
 
@@ -141,7 +141,7 @@ async def unsubscribe_app(state: SimulatorState, call: Call, app: GraphApp) -> d
 
 
 async def _save_app(state: SimulatorState, app: GraphApp) -> None:
-    await saving.save_app(state, app)
+    await save_app(state, app)
     for account in state.accounts.accounts_of_app(app.app_id):
         await retry_now(state, account.waba_id)
 
@@ -191,9 +191,13 @@ async def subscribe(state: SimulatorState, call: Call, account: Account) -> dict
 
 
 @operation("subscriptions.delete", "DELETE", Account, "subscribed_apps")
-async def unsubscribe(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
-    """Stop the account's webhooks to the calling app. Source: facts 1."""
-    await saving.unsubscribe(state, account.waba_id, call.app_id)
+def unsubscribe(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+    """Stop the account's webhooks to the calling app; those that wait are deleted. Source: facts 1."""
+    waba_id, app_id = account.waba_id, call.app_id
+    transaction.delete(SUBSCRIPTIONS, app_id, waba_id)
+    for table in (OUTBOX, FAULTED_UPDATES):
+        transaction.run(table.delete(waba_id=waba_id, app_id=app_id))
+    delete_retries(transaction, waba_id, app_id)
     return GRAPH_SUCCESS
 
 
@@ -216,7 +220,10 @@ async def change_number(state: SimulatorState, call: Call, number: Number) -> di
         if configuration is None:
             raise bad_parameter("Param webhook_configuration must be an object.")
         uri = await read_override(state, call.app_id, number.waba_id, configuration)
-        await set_number_webhook(state, call.app_id, number, uri)
+        if uri:
+            await state.cached(NUMBER_WEBHOOKS).save(uri, number_id, call.app_id)
+        else:
+            await state.cached(NUMBER_WEBHOOKS).delete(number_id, call.app_id)
         await retry_now(state, number.waba_id)
     if "pin" in fields:
         pin = read_pin("pin", fields["pin"])

@@ -81,22 +81,17 @@ SIGNUPS: Final = StoredKind("signup", Signup)
 
 
 @operation("signups.create", "POST", Account, "signups")
-async def create_signup(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+def create_signup(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
     """Create an active signup, and return its id; the owner of an account accepts the terms with its first."""
     for name in ("signup_message", "confirmation_message", "privacy_policy_url"):
         if call.fields.get(name) is None:
             raise is_missing(name)
     members = _read_members({name: value for name, value in call.fields.items() if name != "status"})
-    signup = Signup("8" + state.ids.digits(15), account.waba_id, **members)  # 16 digits, below 2^53
-    has_policy = _read_policy(call.fields.get("policy"))
-
-    def write(transaction: Transaction) -> None:
-        if not has_policy and not _account_signups(transaction, account):
-            raise bad_parameter("The parameter policy is required for the first signup: {tos, accepted: true}.")
-        _check_promo_code(signup)
-        transaction.save(SIGNUPS, signup, signup.signup_id)
-
-    await state.transact(write)
+    signup = Signup("8" + transaction.state.ids.digits(15), account.waba_id, **members)  # 16 digits, below 2^53
+    if not _read_policy(call.fields.get("policy")) and not _account_signups(transaction, account):
+        raise bad_parameter("The parameter policy is required for the first signup: {tos, accepted: true}.")
+    _check_promo_code(signup)
+    transaction.save(SIGNUPS, signup, signup.signup_id)
     return {"id": signup.signup_id}
 
 
@@ -116,7 +111,7 @@ async def show_signup(_state: SimulatorState, _call: Call, signup: Signup) -> di
 
 
 @operation("signups.change", "POST", Signup)
-async def update_signup(state: SimulatorState, call: Call, signup: Signup) -> dict[str, Any]:
+def update_signup(transaction: Transaction, call: Call, signup: Signup) -> dict[str, Any]:
     """Change a signup's texts, promo code or status; absent members stay. The public client reads `success`."""
     if "privacy_policy_url" in call.fields:
         raise bad_parameter("Param privacy_policy_url cannot be changed after creation.")
@@ -124,13 +119,9 @@ async def update_signup(state: SimulatorState, call: Call, signup: Signup) -> di
     if not members:
         names = [name for name in SignupChangeParameters.__struct_fields__ if name != "privacy_policy_url"]
         raise bad_parameter(f"One of {', '.join(names)} is required.")
-
-    def write(transaction: Transaction) -> None:
-        changed = replace(transaction.find(SIGNUPS, signup.signup_id) or signup, **members)
-        _check_promo_code(changed)
-        transaction.save(SIGNUPS, changed, signup.signup_id)
-
-    await state.transact(write)
+    changed = replace(transaction.find(SIGNUPS, signup.signup_id) or signup, **members)
+    _check_promo_code(changed)
+    transaction.save(SIGNUPS, changed, signup.signup_id)
     return {"id": signup.signup_id, **GRAPH_SUCCESS}
 
 

@@ -209,12 +209,11 @@ async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[st
         raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
     if asset is None:
         raise is_missing("file")
-    text, errors = asset, validation_errors(asset)
-
-    def write(transaction: Transaction) -> None:
-        _save(transaction, replace(_check_transition(transaction, flow, "update"), asset=text, errors=errors))
-
-    await state.transact(write)
+    errors = validation_errors(asset)
+    changes = {"asset": asset, "errors": errors}
+    await state.transact(
+        lambda transaction: _save(transaction, replace(_check_transition(transaction, flow, "update"), **changes))
+    )
     return {"success": True, "validation_errors": errors}
 
 

@@ -166,24 +166,21 @@ def reset_invite_link(transaction: Transaction, call: Call, group: SimulatedGrou
 
 
 @operation("groups.delete_participants", "DELETE", SimulatedGroup, "participants", permission=MESSAGING)
-async def remove_participants(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+def remove_participants(transaction: Transaction, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Remove participants; raises 131202 if a phone is named twice, 131212 if one is not in the group."""
     read_parameters(ProductParameters, call.fields)
+    state = transaction.state
     phones = _requested_phones(state, call)
     if len(set(phones)) < len(phones):
         raise message_error(131202, "participants: a participant is named twice")
-
-    def write(transaction: Transaction) -> dict[str, Any]:
-        known = find_group(transaction, group)
-        for phone in phones:
-            if known.find_participant(phone) is None:
-                raise message_error(131212, f"participants: {phone} is not in the group")
-        transaction.save(GROUPS, drop_phones(known, phones), group.group_id)
-        removed = [{"input": phone, **identity(state, phone)} for phone in phones]
-        details = {"initiated_by": "business", "removed_participants": removed}
-        return _accept(transaction, known, "group_participants_remove", details)
-
-    return await state.transact(write)
+    known = find_group(transaction, group)
+    for phone in phones:
+        if known.find_participant(phone) is None:
+            raise message_error(131212, f"participants: {phone} is not in the group")
+    transaction.save(GROUPS, drop_phones(known, phones), group.group_id)
+    removed = [{"input": phone, **identity(state, phone)} for phone in phones]
+    details = {"initiated_by": "business", "removed_participants": removed}
+    return _accept(transaction, known, "group_participants_remove", details)
 
 
 def list_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:

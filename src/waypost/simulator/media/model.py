@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from waypost.simulator.storage.keyed_store import StoredKind
 
 UPLOADED_MEDIA_LIFETIME_MS: Final = 30 * DAY_MS  # Source: facts 6.1, "life"
 INBOUND_MEDIA_LIFETIME_MS: Final = 7 * DAY_MS
-_MEDIA_FILE_PREFIX: Final = "media-"
+MEDIA_FILE_PREFIX: Final = "media-"
 _BEGINNING_BYTES: Final = 32
 
 
@@ -45,23 +45,23 @@ class SimulatedMedia(msgspec.Struct, frozen=True):
     @property
     def content_name(self) -> str:
         """The name of the file that holds its bytes."""
-        return _MEDIA_FILE_PREFIX + self.media_id
+        return MEDIA_FILE_PREFIX + self.media_id
 
 
 MEDIA: Final = StoredKind("media", SimulatedMedia)
 
 
-async def sweep_media(state: SimulatorState) -> None:
-    """Delete expired media, and files whose upload was never completed."""
+async def sweep_files(state: SimulatorState, kind: StoredKind[Any], prefix: str) -> None:
+    """Delete expired values of a kind, and files with its prefix whose upload was never completed."""
     now_ms = state.clock.now_ms()
 
     def write(transaction: Transaction) -> None:
-        for media in transaction.values(MEDIA).values():
-            if media.expires_ms <= now_ms:
-                transaction.delete(MEDIA, media.media_id)
+        for key, value in transaction.values(kind).items():
+            if value.expires_ms <= now_ms:
+                transaction.delete(kind, key)
 
     await state.transact(write)
-    await state.files.sweep(_MEDIA_FILE_PREFIX, {media.content_name for media in state.values(MEDIA).values()})
+    await state.files.sweep(prefix, {value.content_name for value in state.values(kind).values()})
 
 
 def find_media(state: SimulatorState, media_id: str, phone_number_id: str | None = None) -> SimulatedMedia | None:

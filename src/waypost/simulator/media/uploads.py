@@ -27,7 +27,7 @@ UPLOAD_TYPES: Final = ("application/pdf", "image/jpeg", "image/jpg", "image/png"
 UPLOAD_LIFETIME_MS: Final = 30 * DAY_MS  # not documented; we assume that the time in a handle is its expiry
 _LONG_VIDEO_BYTES: Final = 8 * 1024 * 1024
 _LONG_VIDEO_HANDLE_LINES: Final = 3  # Source: facts 6.2: one value, three handles joined by newlines
-_UPLOAD_FILE_PREFIX: Final = "upload-"
+UPLOAD_FILE_PREFIX: Final = "upload-"
 
 
 class UploadSession(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class UploadSession(msgspec.Struct, frozen=True):
     @property
     def content_name(self) -> str:
         """The name of the file that holds its bytes."""
-        return _UPLOAD_FILE_PREFIX + self.upload_id
+        return UPLOAD_FILE_PREFIX + self.upload_id
 
     @property
     def session_id(self) -> str:
@@ -86,19 +86,6 @@ class UploadParameters(msgspec.Struct, frozen=True):
     file_name: Annotated[str, _read_file_name] = ""
 
 
-async def sweep_uploads(state: SimulatorState) -> None:
-    """Delete expired uploads."""
-    now_ms = state.clock.now_ms()
-
-    def write(transaction: Transaction) -> None:
-        for upload in transaction.values(UPLOADS).values():
-            if upload.expires_ms <= now_ms:
-                transaction.delete(UPLOADS, upload.upload_id)
-
-    await state.transact(write)
-    await state.files.sweep(_UPLOAD_FILE_PREFIX, {upload.content_name for upload in state.values(UPLOADS).values()})
-
-
 def find_by_handle(state: SimulatorState, handle: str) -> UploadSession | None:
     """Return the upload of a handle, or of one line of it; None if it is unknown or expired."""
     lines = set(handle.split("\n"))
@@ -119,8 +106,9 @@ def find_upload(state: SimulatorState, object_id: str) -> UploadSession | None:
 
 
 @operation("uploads.begin", "POST", GraphApp, "uploads", permission=None)
-async def begin_upload(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
+def begin_upload(transaction: Transaction, call: Call, app: GraphApp) -> dict[str, Any]:
     """Open an upload session. Source: facts 6.2, step 1."""
+    state = transaction.state
     new, token = read_parameters(UploadParameters, call.fields), check_token(state, call.token)
     accounts = [account.waba_id for account in state.accounts.accounts_of_app(app.app_id)]
     own = (waba_id for waba_id in (*accounts, *token.waba_ids) if token.grants_access([waba_id]))
@@ -134,7 +122,7 @@ async def begin_upload(state: SimulatorState, call: Call, app: GraphApp) -> dict
         file_type=new.file_type,
         expires_ms=state.clock.now_ms() + UPLOAD_LIFETIME_MS,
     )
-    await state.cached(UPLOADS).save(upload, upload.upload_id)
+    transaction.save(UPLOADS, upload, upload.upload_id)
     return {"id": upload.session_id}
 
 

@@ -6,13 +6,13 @@ from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, trace_id
 from waypost.simulator.apis.parameters import ProductParameters, read_parameters
 from waypost.simulator.apis.requests import Call
-from waypost.simulator.numbers.model import BLOCKS, block_phones, find_restriction, unblock_phones
+from waypost.simulator.numbers.model import BLOCKS, block_phones, find_restriction
 from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, health_status, page
 from waypost.simulator.state.phones import find_number, find_phone, find_phone_by_user_id, phone_digits
 from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
-from waypost.simulator.state.simulator_state import SimulatorState
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.tokens import MESSAGING
 
 operation = GraphOperations()
@@ -21,20 +21,22 @@ _MAX_BLOCKED_USERS: Final = 1000  # Source: the operator's page "Block users"
 
 
 @operation("blocks.create", "POST", Number, "block_users", permission=MESSAGING)
-async def block_users(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+def block_users(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
     """Block phones. Source: the operator's page "Block users"."""
-    users = _requested_users(state, call)
+    users = _requested_users(transaction.state, call)
     phones = dict.fromkeys(phone for phone in users.values() if phone is not None)
-    failed = await block_phones(state, number.phone_number_id, phones)
-    return _block_response(state, users, failed, "added_users")
+    failed = block_phones(transaction, number.phone_number_id, phones)
+    return _block_response(transaction.state, users, failed, "added_users")
 
 
 @operation("blocks.delete", "DELETE", Number, "block_users", permission=MESSAGING)
-async def unblock_users(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
-    """Unblock phones."""
-    users = _requested_users(state, call)
-    await unblock_phones(state, number.phone_number_id, [phone for phone in users.values() if phone is not None])
-    return _block_response(state, users, {}, "removed_users")
+def unblock_users(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
+    """Unblock phones; those that are not blocked are ignored."""
+    users = _requested_users(transaction.state, call)
+    for phone in users.values():
+        if phone is not None:
+            transaction.delete(BLOCKS, phone, number.phone_number_id)
+    return _block_response(transaction.state, users, {}, "removed_users")
 
 
 @operation("blocks.list", "GET", Number, "block_users", permission=MESSAGING)

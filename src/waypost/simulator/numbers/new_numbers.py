@@ -17,7 +17,7 @@ from waypost.simulator.numbers.registration import UNREGISTERED
 from waypost.simulator.state.accounts import NUMBERS, Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION
-from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.state.simulator_state import Transaction
 
 operation = GraphOperations()
 
@@ -33,24 +33,18 @@ class NewNumberParameters(Struct, frozen=True):
 
 
 @operation("numbers.create", "POST", Account, "phone_numbers")
-async def create_number(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+def create_number(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
     """Add a number that sends nothing until it is verified by a code and registered; return its id."""
     fields = call.fields
     name = read_parameters(NewNumberParameters, fields).verified_name
     digits = _join_number(fields.get("country_code", fields.get("cc")), fields.get("phone_number"))
-    number = Number("4" + state.ids.digits(15), account.waba_id, digits, name, _THROUGHPUT)  # 16 digits, below 2^53
-
-    def write(transaction: Transaction) -> None:
-        if any(known.phone_number == digits for known in transaction.values(NUMBERS).values()):
-            raise bad_parameter(
-                "Param phone_number: the number is registered with a WhatsApp Business account already."
-            )
-        transaction.save(NUMBERS, number, number.phone_number_id)
-        transaction.save_record(number.phone_number_id, REGISTRATION, {"needs_code": True})
-        transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
-
-    await state.transact(write)
-    return {"id": number.phone_number_id}
+    if any(known.phone_number == digits for known in transaction.values(NUMBERS).values()):
+        raise bad_parameter("Param phone_number: the number is registered with a WhatsApp Business account already.")
+    number_id = "4" + transaction.state.ids.digits(15)  # 16 digits, below 2^53
+    transaction.save(NUMBERS, Number(number_id, account.waba_id, digits, name, _THROUGHPUT), number_id)
+    transaction.save_record(number_id, REGISTRATION, {"needs_code": True})
+    transaction.save_record(number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
+    return {"id": number_id}
 
 
 def _join_number(country_code: object, phone_number: object) -> str:

@@ -20,8 +20,8 @@ from waypost.simulator.handsets.actions import send_message
 from waypost.simulator.handsets.control_actions import WriteBody, send_from_phone
 from waypost.simulator.handsets.phone_messages import build_text_message
 from waypost.simulator.handsets.planned_actions import start_planned_actions
-from waypost.simulator.media.model import add_inbound_media, sweep_media
-from waypost.simulator.media.uploads import sweep_uploads
+from waypost.simulator.media.model import MEDIA, MEDIA_FILE_PREFIX, add_inbound_media, sweep_files
+from waypost.simulator.media.uploads import UPLOAD_FILE_PREFIX, UPLOADS
 from waypost.simulator.messages.held_messages import resume_held
 from waypost.simulator.numbers.model import save_number
 from waypost.simulator.reviews import start_reviews
@@ -93,8 +93,8 @@ class Simulator:
         await state.store.open()
         await state.files.open()
         state.settings.open()
-        await sweep_media(state)
-        await sweep_uploads(state)
+        await sweep_files(state, MEDIA, MEDIA_FILE_PREFIX)
+        await sweep_files(state, UPLOADS, UPLOAD_FILE_PREFIX)
         await open_usage_counts(state)
         await open_scripts(state)
         for part in (state.outbox, state.delivery_signals):

@@ -208,13 +208,11 @@ async def _deliver_due(state: SimulatorState, served: Outlet) -> int | None:
         if update.due_ms < now_ms - MAX_RETRY_AGE_MS or (update.field or MESSAGES_FIELD) in unwanted_fields
     ]
     if destination is None or dropped:
-        await _delete_updates(state, batch if destination is None else dropped)
+        await state.transact(partial(_delete_updates, batch if destination is None else dropped, None))
         return None
     failure = await _post(state, outlet.waba_id, batch, destination)
     if failure is None:
-        await _delete_updates(state, batch)
-        if retry is not None:
-            await state.cached(WEBHOOK_RETRIES).delete(outlet.phone_number_id, _retry_owner(outlet))
+        await state.transact(partial(_delete_updates, batch, retry))
     else:
         attempts = retry.attempts + 1 if retry else 1
         next_ms = state.clock.now_ms() + round(RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1] * 1000)
@@ -234,14 +232,13 @@ async def _batch(state: SimulatorState, outlet: Outlet, now_ms: int, limit: int)
     return await next_faulted_batch(state, outlet, now_ms=now_ms, limit=limit)
 
 
-async def _delete_updates(state: SimulatorState, batch: Sequence[PendingUpdate]) -> None:
-    """Delete updates that have been delivered, or will not be."""
-    await state.store.run(
-        [
-            FAULTED_UPDATES.delete(position=update.position) if update.position else delete_update(update)
-            for update in batch
-        ]
-    )
+def _delete_updates(batch: Sequence[PendingUpdate], retry: WebhookRetry | None, transaction: Transaction) -> None:
+    """Delete updates that have been delivered, or will not be; if they were delivered, their retry too."""
+    for update in batch:
+        drop = FAULTED_UPDATES.delete(position=update.position) if update.position else delete_update(update)
+        transaction.run(drop)
+    if retry is not None:
+        transaction.delete(WEBHOOK_RETRIES, retry.outlet.phone_number_id, _retry_owner(retry.outlet))
 
 
 async def _post(state: SimulatorState, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
