@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.conftest import ANN, WABA, Bench, SimulatorResponse
+from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench, SimulatorResponse
 from tests.support.manual_clock import ManualClock
 
 TEMPLATE = "1400000000000004"
@@ -55,6 +55,18 @@ async def test_template_is_counted_as_sent_delivered_read_and_clicked(slow: Benc
     }
     assert [point["sent"] for point in before] == [0]
     assert sent.body["data"][0]["data_points"][-1]["delivered"] == 0
+
+
+async def test_template_sent_as_a_form_is_counted(bench: Bench) -> None:
+    """The operator accepts a form in place of JSON, and so a message is a message."""
+    await bench.seed_template(BUTTONS)
+    template = '{"name":"seeded","language":{"code":"en_US"}}'
+    form = {"messaging_product": "whatsapp", "to": ANN, "type": "template", "template": template}
+    await bench.graph("POST", f"{NUMBER_ID}/messages", data=form)
+
+    response = await analytics(bench)
+
+    assert response.body["data"][0]["data_points"][-1]["sent"] == 1
 
 
 async def test_only_requested_metrics_are_shown(bench: Bench) -> None:

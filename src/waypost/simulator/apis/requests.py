@@ -150,7 +150,6 @@ class Call(msgspec.Struct, frozen=True):
     edge: str  # the path after the object's id; empty for the object itself; `{}` stands for each name in it
     query: dict[str, str]  # the query string's parameters
     fields: dict[str, Any]  # the body's members; parameters of the query where the body has none of that name
-    raw: bytes  # the body's bytes
     token: str
     url: str  # the URL without its query, for links to further pages
     origin: str = ""  # the scheme and host of this server's URLs
@@ -198,7 +197,6 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
         names=names,
         query=query,
         fields=fields,
-        raw=raw,
         token=token.strip(),
         url=f"{origin}{scope['path']}",
         origin=origin,

@@ -88,7 +88,7 @@ def _read_chat(
 ) -> int:
     """Read everything that has arrived from a number, and return how many messages that was."""
     values = {"phone": phone.phone, "phone_number_id": number.phone_number_id, "now_ms": at_ms}
-    unread = MESSAGES.select(transaction.connection, _UNREAD, excluded_columns=("content", "body"), **values)
+    unread = MESSAGES.select(transaction.connection, _UNREAD, excluded_columns=("content",), **values)
     for item in unread:
         transaction.run(MESSAGES.update({"read_ms": at_ms}, position=item.position))
         if item.read_ms is not None:

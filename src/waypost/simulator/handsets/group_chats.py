@@ -30,7 +30,6 @@ async def list_group_messages(
     rows = await MESSAGES.rows(
         state.store,
         _SHOWN,
-        excluded_columns=("body",),
         recipient=GROUP_PREFIX + group.group_id,
         phone=participant.phone,
         joined_ms=participant.joined_ms,

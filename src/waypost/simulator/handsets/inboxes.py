@@ -34,7 +34,6 @@ async def list_messages(
         state.store,
         "phone=:phone AND position>:after AND position<:before AND failed_ms IS NULL "
         f"AND (is_inbound=1 OR delivered_ms<=:now_ms) {number_filter}ORDER BY position DESC LIMIT :limit",
-        excluded_columns=("body",),
         phone=phone,
         now_ms=state.clock.now_ms(),
         after=after,

@@ -8,7 +8,6 @@ are withheld, delivered afterwards, and read in the same way.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from waypost.base.json_values import object_of
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.outbox import phone_status
 from waypost.simulator.state.phone import SimulatedPhone
@@ -131,8 +130,7 @@ def block(state: SimulatorState, phone: str, number: Number, *, blocks: bool) ->
 def _defer_message(state: SimulatorState, transaction: Transaction, message: SimulatedMessage, now_ms: int) -> None:
     """Make one planned message wait."""
     waba_id = state.accounts.numbers[message.phone_number_id].waba_id
-    reference = object_of(message.content.get("template"))
-    template = find_template(state, waba_id, reference.get("name", ""), reference.get("language", ""))
+    template = find_template(state, waba_id, message.template.get("name", ""), message.template.get("language", ""))
     delivered_ms = message.delivered_ms or 0
     is_delivered = delivered_ms <= now_ms
     due_ms = message.read_ms if is_delivered else delivered_ms

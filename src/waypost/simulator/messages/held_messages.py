@@ -83,7 +83,7 @@ def hold(
     owner = template_id or _MEDIA_OWNER
     held = HeldMessage(
         waba_id=number.waba_id,
-        message=replace(message, content={}, body=""),
+        message=replace(message, content={}),
         delivery_plan=planned,
         is_awaited=decision.waits_until_ms is not None,
         lifetime_ms=lifetime_ms(checked.template),

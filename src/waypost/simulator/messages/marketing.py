@@ -71,7 +71,7 @@ async def click_link(state: SimulatorState, number: Number, message: SimulatedMe
     if message.at_ms < now_ms - _CLICKS_FOR_MS:
         return None
     click_id = f"IwAR{state.ids.digits(20)}"
-    template_id = find_template_id(state, message.phone_number_id, message.body) or ""
+    template_id = find_template_id(state, message) or ""
     action = {
         "action_type": "marketing_messages_link_click",
         "timestamp": str(now_ms // 1000),

@@ -35,7 +35,6 @@ async def accept_message(
     state: SimulatorState,
     number: Number,
     request: dict[str, Any],
-    raw: bytes,
     *,
     fail_code: int | None = None,
     to_marketing: bool = False,
@@ -66,7 +65,6 @@ async def accept_message(
         type=checked.type,
         at_ms=state.clock.now_ms(),
         content=checked.rendered,
-        body=raw.decode(errors="replace"),
         callback_data=checked.callback_data,
         context_id=quoted_id,
     )

@@ -128,7 +128,7 @@ async def list_deliveries(
         state.store,
         "is_inbound=0 AND position>:after AND (:callback_data='' OR callback_data=:callback_data) "
         "AND (:phone='' OR phone=:phone) ORDER BY position LIMIT :limit",
-        excluded_columns=("content", "body"),
+        excluded_columns=("content",),
         after=after,
         callback_data=callback_data,
         phone=to.lstrip("+"),

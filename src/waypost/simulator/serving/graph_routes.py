@@ -44,13 +44,13 @@ async def send_message(state: SimulatorState, call: Call, number: Number) -> Gra
             number, call.fields.get("message_id"), call.fields.get("typing_indicator")
         )
         return GRAPH_SUCCESS
-    return await accept_message(state, number, call.fields, call.raw, fail_code=call.fail_code)
+    return await accept_message(state, number, call.fields, fail_code=call.fail_code)
 
 
 @operation("messages.send", "POST", Number, "marketing_messages", permission=MESSAGING)
 async def send_marketing_message(state: SimulatorState, call: Call, number: Number) -> GraphResponse:
     """Accept a marketing template. Source: the operator's page "Send Marketing Messages"."""
-    return await accept_message(state, number, call.fields, call.raw, fail_code=call.fail_code, to_marketing=True)
+    return await accept_message(state, number, call.fields, fail_code=call.fail_code, to_marketing=True)
 
 
 @operation("insights.read", "GET", SimulatedAd, "insights")

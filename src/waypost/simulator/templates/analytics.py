@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage, find_template_messages
 from waypost.simulator.templates.model import find_template
@@ -14,19 +12,6 @@ from waypost.simulator.templates.template import SimulatedTemplate
 
 DAY_S: Final = 24 * 3600
 TEMPLATE_METRICS: Final = ("COST", "CLICKED", "DELIVERED", "READ", "SENT")
-
-
-class _SentLanguage(msgspec.Struct, frozen=True):
-    code: str = ""
-
-
-class _SentTemplate(msgspec.Struct, frozen=True):
-    name: str = ""
-    language: _SentLanguage = _SentLanguage()
-
-
-class _SentRequest(msgspec.Struct, frozen=True):
-    template: _SentTemplate = _SentTemplate()
 
 
 @dataclass
@@ -44,8 +29,7 @@ async def count_data_points(
 ) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
     """Return the counts for each template and each UTC day that overlaps a period.
 
-    A day counts the messages that were sent on it, by their current state. A message whose request was a form, not
-    JSON, is not counted.
+    A day counts the messages that were sent on it, by their current state.
 
     Args:
         templates: of one account.
@@ -57,9 +41,9 @@ async def count_data_points(
     last_s = max(first_s, end_s - 1)
     days = range(first_s, last_s + 1, DAY_S)
     until_s = days[-1] + DAY_S
-    rows = await find_template_messages(state.store, first_s * 1000, until_s * 1000, with_content=bool(mark))
+    rows = await find_template_messages(state.store, first_s * 1000, until_s * 1000)
     is_tap = "is_inbound=1 AND type='button' AND context_id IS NOT NULL AND at_ms>=:from_ms"
-    taps = await MESSAGES.rows(state.store, is_tap, excluded_columns=("body",), from_ms=first_s * 1000)
+    taps = await MESSAGES.rows(state.store, is_tap, from_ms=first_s * 1000)
     rows = [row for row in rows if not mark or row.content.get(mark)]
     now_ms, counts = state.clock.now_ms(), defaultdict[tuple[str, int], TemplateCounts](TemplateCounts)
     count_by_message: dict[str, TemplateCounts] = {}
@@ -86,20 +70,16 @@ def _sent_rows(state: SimulatorState, rows: Sequence[SimulatedMessage]) -> Itera
     """Yield the messages that have not failed, each with the id of its template."""
     now_ms = state.clock.now_ms()
     for row in rows:
-        template_id = find_template_id(state, row.phone_number_id, row.body)
+        template_id = find_template_id(state, row)
         if template_id is not None and row.state_at(now_ms) != "failed":
             yield row, template_id
 
 
-def find_template_id(state: SimulatorState, number_id: str, body: str) -> str | None:
-    """Return the id of the template that a request names; None if there is none."""
-    number = state.accounts.numbers.get(number_id)
-    try:
-        reference = msgspec.json.decode(body, type=_SentRequest).template
-    except msgspec.MsgspecError:
-        return None
-    waba_id = number.waba_id if number else ""
-    template = find_template(state, waba_id, reference.name, reference.language.code)
+def find_template_id(state: SimulatorState, message: SimulatedMessage) -> str | None:
+    """Return the id of a message's template; None if it is not there any more."""
+    number = state.accounts.numbers.get(message.phone_number_id)
+    waba_id, sent = number.waba_id if number else "", message.template
+    template = find_template(state, waba_id, sent.get("name", ""), sent.get("language", ""))
     return template.template_id if template is not None else None
 
 

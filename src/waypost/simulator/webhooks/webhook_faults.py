@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.base.json_values import object_of, text_or_none
+from waypost.base.json_values import text_or_none
 from waypost.simulator.faults.model import FaultSubject, armed_faults, select_fault
 from waypost.simulator.state.outbox import delete_update
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -115,7 +115,7 @@ def _find_subjects(
     if filters & {"phone", "template"}:
         wamids = msgspec.json.encode([update.subject for update in updates if not update.field]).decode()
         messages = MESSAGES.select(connection, WITH_WAMIDS, wamids=wamids)
-        known = {message.wamid: (message.phone, _find_sent_template(message.body)) for message in messages}
+        known = {message.wamid: (message.phone, message.template.get("name", "")) for message in messages}
     return [_build_subject(state, update, *known.get(update.subject, ("", ""))) for update in updates]
 
 
@@ -132,15 +132,6 @@ def _build_subject(state: SimulatorState, update: Update, phone: str, template: 
         template=template,
         subject=update.subject,
     )
-
-
-def _find_sent_template(body: str) -> str:
-    """Return the name of the template in a message request; empty if there is none."""
-    try:
-        request: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        return ""
-    return text_or_none(object_of(object_of(request).get("template")).get("name")) or ""
 
 
 async def next_faulted_batch(state: SimulatorState, outlet: Outlet, *, now_ms: int, limit: int) -> list[PendingUpdate]:

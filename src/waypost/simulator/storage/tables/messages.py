@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.base.json_values import objects_in
+from waypost.base.json_values import object_of, objects_in
 from waypost.simulator.storage.store import Statement, Store
 from waypost.simulator.storage.tables.table import Table
 
@@ -63,7 +63,6 @@ class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True):
     type: str
     at_ms: int
     content: dict[str, Any] = {}  # what the phone shows: `text`, and if present `header`, `footer`, `buttons` and more
-    body: str = ""  # as received from the business; empty for a message from a phone
     callback_data: str | None = None
     context_id: str | None = None
 
@@ -71,6 +70,11 @@ class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True):
     def cards(self) -> list[dict[str, Any]]:
         """The cards of a carousel, each with its `index` and optionally `buttons`."""
         return objects_in(self.content.get("cards"))
+
+    @property
+    def template(self) -> dict[str, Any]:
+        """The `name`, `language` and `category` of its template; empty for a session message."""
+        return object_of(self.content.get("template"))
 
     def is_named(self, message_id: str) -> bool:
         """Return whether this is its wamid, or the id that its sender gave it: the first word of the callback data."""
@@ -123,13 +127,13 @@ def find_orders(connection: sqlite3.Connection, phone_number_id: str, reference_
         f"{_REFERENCE}=:reference_id AND {_IS_ORDER} AND phone_number_id=:phone_number_id ORDER BY position DESC"
     )
     values = {"reference_id": reference_id, "phone_number_id": phone_number_id}
-    return MESSAGES.select(connection, condition, excluded_columns=("body",), **values)
+    return MESSAGES.select(connection, condition, **values)
 
 
 def find_scheduled(connection: sqlite3.Connection, phone: str, now_ms: int) -> list[SimulatedMessage]:
     """Return the messages that will be delivered to a phone or read on it by schedule."""
     condition = "phone=:phone AND is_inbound=0 AND (delivered_ms>:now_ms OR read_ms>:now_ms) ORDER BY position"
-    return MESSAGES.select(connection, condition, excluded_columns=("body",), phone=phone, now_ms=now_ms)
+    return MESSAGES.select(connection, condition, phone=phone, now_ms=now_ms)
 
 
 async def count_received(store: Store, first: str, last: str) -> dict[str, int]:
@@ -156,13 +160,10 @@ async def count_outcomes(store: Store, first: str, last: str, now_ms: int) -> di
     return counts
 
 
-async def find_template_messages(
-    store: Store, from_ms: int, until_ms: int, *, with_content: bool = False
-) -> list[SimulatedMessage]:
-    """Return the template messages sent in this time; what their phones show only on request."""
+async def find_template_messages(store: Store, from_ms: int, until_ms: int) -> list[SimulatedMessage]:
+    """Return the template messages sent in this time."""
     condition = "is_inbound=0 AND type='template' AND at_ms>=:from_ms AND at_ms<:until_ms"
-    excluded_columns = () if with_content else ("content",)
-    return await MESSAGES.rows(store, condition, excluded_columns=excluded_columns, from_ms=from_ms, until_ms=until_ms)
+    return await MESSAGES.rows(store, condition, from_ms=from_ms, until_ms=until_ms)
 
 
 class GroupDelivery(msgspec.Struct, frozen=True):
