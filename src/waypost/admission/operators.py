@@ -192,7 +192,7 @@ class OperatorAdmission:
         if source is None:
             source = self._sources[group] = OutboundSource(destination=self._unknown)
         destination = source.destination
-        is_blocked = destination.is_away and self._is_blocked(job, destination)
+        is_blocked = destination.circuit.state is not CircuitState.CLOSED and self._is_blocked(job, destination)
         if is_blocked:
             if destination.take_check(group, now_ms, is_travelling=self._is_travelling):
                 return None
@@ -220,13 +220,14 @@ class OperatorAdmission:
         if source.per_second != route.app.per_second:
             source.per_second = route.app.per_second
             self.pacer.set_throughput(route.app.phone_number, route.app.per_second)
+        if self.pacer.paused_accounts:
+            business_id, now_ms = route.app.business_account_id, self._clock.now_ms()
+            pause = self.pacer.account_pause(job, route.account, now_ms, business_account_id=business_id)
+            if pause is not None:
+                return pause
         destination = source.destination
-        pause = self.pacer.account_pause(
-            job, route.account, self._clock.now_ms(), business_account_id=route.app.business_account_id
-        )
-        if pause is not None:
-            return pause
-        return destination.cause if destination.is_away and self._is_blocked(job, destination) else None
+        is_blocked = destination.circuit.state is not CircuitState.CLOSED and self._is_blocked(job, destination)
+        return destination.cause if is_blocked else None
 
     def set_account(self, job: Job, account: OperatorAccount) -> OutboundSource:
         """Note the operator account of a job and of its group; the next of the group are not even claimed if it waits.

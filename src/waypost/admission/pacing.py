@@ -87,7 +87,7 @@ class Pacer:
         self._pair_free_ms: dict[str, float] = {}  # when a pair's bucket would be full again, by ordering key
         self._paused_groups: dict[str, int] = {}  # the end of the pause, by group
         # For messages, by operator account and one business account, or '' for all of them.
-        self._paused_accounts: dict[tuple[OperatorAccount, str], _AccountPause] = {}
+        self.paused_accounts: dict[tuple[OperatorAccount, str], _AccountPause] = {}
 
     def set_throughput(self, source: str, per_second: int | None) -> None:
         """Set the throughput of a source; None for the default."""
@@ -126,7 +126,7 @@ class Pacer:
             return
         if outcome.retry_scope is not RetryScope.SOURCE and job.subject.kind is SubjectKind.MESSAGE:
             business_account = business_account_id if outcome.retry_scope is RetryScope.BUSINESS else ""
-            self._paused_accounts[account, business_account] = _AccountPause(until_ms, outcome)
+            self.paused_accounts[account, business_account] = _AccountPause(until_ms, outcome)
         else:
             self._paused_groups[job.concurrency_group] = until_ms
 
@@ -134,16 +134,14 @@ class Pacer:
         self, job: Job, account: OperatorAccount, now_ms: int, *, business_account_id: str = ""
     ) -> OperatorUnavailable | None:
         """Return why the account of a message is paused, and pause its source too; None where it is not."""
-        if not self._paused_accounts:
-            return None
         for key in ((account, ""), (account, business_account_id)):
-            pause = self._paused_accounts.get(key)
+            pause = self.paused_accounts.get(key)
             if pause is None:
                 continue
             if pause.until_ms > now_ms:
                 self._paused_groups[job.concurrency_group] = min(pause.until_ms, now_ms + PAUSE_RECHECK_MS)
                 return pause.cause
-            del self._paused_accounts[key]
+            del self.paused_accounts[key]
         return None
 
     def check(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:

@@ -60,11 +60,6 @@ class CallbackReceiver(SlotHolder):
             return SlotClass.SLOW
         return SlotClass.FAST
 
-    @property
-    def is_open(self) -> bool:
-        """True where callbacks flow: it is known, and its circuit closed."""
-        return self.is_known and self.circuit.state is CircuitState.CLOSED
-
     def not_before(self, now_ms: int, *, is_travelling: bool = False) -> NotBefore | None:
         """Return until when nothing is sent there, by the state of its circuit; None where a callback may start.
 
@@ -110,9 +105,8 @@ class CallbackReceiver(SlotHolder):
 
     def may_be_called(self, position: int) -> bool:
         """True if a callback that was let through may be posted after all: much may have happened since."""
-        if self.circuit.state is CircuitState.HALF_OPEN:
-            return self.circuit.probe_position == position
-        return self.circuit.state is CircuitState.CLOSED
+        is_probe = self.circuit.probe_position == position
+        return self.circuit.state is CircuitState.CLOSED or (self.circuit.state is CircuitState.HALF_OPEN and is_probe)
 
     def update(self, subscription: Subscription | None, now_ms: int, read_number: int) -> None:
         """Update the receiver from its subscription.
@@ -180,7 +174,8 @@ class ReceiverAdmission:
             receiver = self.receivers[subscription_id] = CallbackReceiver()
         if job.was_in_flight:
             return None  # nothing is sent: its attempt was cut short, and is only counted
-        if not receiver.is_open:
+        is_probe = not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED
+        if is_probe:
             wait = receiver.not_before(now_ms, is_travelling=self.is_travelling)
             if wait is not None:
                 receiver.waiting.add(group)
@@ -190,7 +185,7 @@ class ReceiverAdmission:
         if job.is_replay and len(receiver.replays) >= REPLAY_SHARE:
             receiver.waiting.add(group)
         elif self.slots.has_room(group, slot_class, holders, real_ms):
-            if not receiver.is_open:
+            if is_probe:
                 receiver.begin_probe(job.position, now_ms)
             if job.is_replay:
                 receiver.replays.add(job.position)

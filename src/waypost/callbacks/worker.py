@@ -89,7 +89,11 @@ class CallbackSender:
         subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
         receivers = {subscription_id: self.admission.receivers[subscription_id] for subscription_id in subscription_ids}
         # Only where callbacks flow is a cached subscription good enough.
-        fresh_ids = {subscription_id for subscription_id, receiver in receivers.items() if not receiver.is_open}
+        fresh_ids = {
+            subscription_id
+            for subscription_id, receiver in receivers.items()
+            if not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED
+        }
         batch = await self._reader.read(jobs, subscription_ids, fresh_ids)
         for subscription_id in batch.read_ids:
             receiver = receivers[subscription_id]
@@ -126,7 +130,9 @@ class CallbackSender:
             attempt = CallbackAttempt(now_ms, 0, None, error=INTERRUPTED_ERROR)
             await self._record_failed(delivery, attempt, retry_after_ms=pause_ms)
         # Else another process may have gone on: an older callback must not come later.
-        elif self._queue.is_lease_held(job) and receiver.may_be_called(job.position):
+        elif self._queue.is_lease_held(job) and (
+            receiver.circuit.state is CircuitState.CLOSED or receiver.may_be_called(job.position)
+        ):
             await self._deliver(delivery, batch.keys[subscription_id])
         else:
             self._queue.abandon(job)
