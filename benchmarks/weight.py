@@ -50,13 +50,23 @@ class Source:
     small: int  # functions whose body has at most three lines
 
 
+Function = tuple[str, str]
+"""A module and the name of a function in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What one message passed in the service."""
+    """What one message passed in the service, and the functions between the claim of a job and the wire."""
 
     modules: int
     functions: int
     calls: int
+    dispatch_hands: int
+    callback_hands: int
+
+
+HAND_PACKAGES = ("admission/", "dispatch/", "callbacks/", "outbound/")
+"""The packages between a queue and the wire; the operator adapter, which renders the message, is not counted."""
 
 
 def measure_source(folder: Path, at: Path) -> dict[str, Source]:
@@ -100,8 +110,8 @@ def _has_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return ast.get_docstring(node, clean=False) is not None
 
 
-async def trace_message(stores: Stores, at: Path) -> Counter[tuple[str, str]]:
-    """Return how often each function, by module and name, ran in the service for one template message.
+async def trace_message(stores: Stores, at: Path) -> tuple[Counter[Function], list[Function]]:
+    """Return how often each function ran in the service for one template message, and the main thread's in order.
 
     From its request to its callbacks for enqueued, sent and delivered; what the service does when it is idle for as
     long is left out.
@@ -132,7 +142,32 @@ async def trace_message(stores: Stores, at: Path) -> Counter[tuple[str, str]]:
             child.end()
     for function, count in idle.items():
         calls[function] -= round(count * took_s / IDLE_S)
-    return +calls
+    return +calls, _read_order(file)
+
+
+def _read_order(file: Path) -> list[Function]:
+    lines = (line.split("\t") for line in file.with_suffix(".order").read_text().splitlines())
+    return [(module.lstrip("/"), name) for module, name in lines]
+
+
+def find_hands(order: Sequence[Function], prepare: str, send: str) -> list[Function]:
+    """Return the functions, without comprehensions, that a job passes from its claim until its bytes are sent.
+
+    Of several jobs those of the shortest way: it is the one over a connection that is open already.
+
+    Args:
+        prepare: the function that the claimed jobs are given to.
+        send: the last function before the connection.
+    """
+    names = [name for _, name in order]
+    claims = [index for index, name in enumerate(names) if name == "QueueScheduler.claim_due"]
+    ways: list[list[Function]] = []
+    for claimed, next_claim in zip(claims, [*claims[1:], len(names)], strict=True):
+        if prepare in names[claimed:next_claim] and send in names[claimed:]:
+            sent = names.index("PooledConnection.exchange", names.index(send, claimed))
+            passed = (one for one in order[claimed:sent] if one[0].startswith(HAND_PACKAGES) and "<" not in one[1])
+            ways.append(list(dict.fromkeys(passed)))
+    return min(ways, key=len)
 
 
 async def _wait_for_callbacks(receiver: Child, count: int) -> None:
@@ -202,17 +237,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows.append(("words of pages by hand", count_words(hand_written()).total(), 80_000))
         if not options.source_only:
             with open_stores("sqlite", at) as stores:
-                calls = asyncio.run(trace_message(stores, at))
-            traced = Traced(len({module for module, _ in calls}), len(calls), calls.total())
+                calls, order = asyncio.run(trace_message(stores, at))
+            dispatch_hands = find_hands(order, "OutboundDispatcher.prepare", "CloudHttpClient.send")
+            callback_hands = find_hands(order, "CallbackSender.prepare", "VettedClient.post")
+            modules = len({module for module, _ in calls})
+            traced = Traced(modules, len(calls), calls.total(), len(dispatch_hands), len(callback_hands))
             unit_test_s = unit_test_cpu_s()
             result |= {"message": asdict(traced), "unit_test_cpu_s": unit_test_s}
             rows += [
                 ("a message: modules", traced.modules, 60),
                 ("a message: functions", traced.functions, 300),
                 ("a message: calls", traced.calls, 1_200),
+                ("  from its claim to the wire: functions", traced.dispatch_hands, 12),
+                ("  of a callback: functions", traced.callback_hands, 12),
                 ("processor time of a unit test, s", unit_test_s, 1.5),
             ]
             if options.calls:
+                for hands in (dispatch_hands, callback_hands):
+                    print("\n".join(f"{module} {name}" for module, name in hands), end="\n\n")
                 print(
                     "\n".join(f"{count:5} {module} {name}" for (module, name), count in calls.most_common()), end="\n\n"
                 )
