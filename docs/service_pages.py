@@ -10,6 +10,7 @@ from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.setting_sources import CONFIG_FILE, CONFIG_VARIABLE
 from waypost.cli.variables import COMMAND_SECRETS, OTHER_VARIABLES
 from waypost.config import SECRETS, SETTINGS
+from waypost.domain.wait_reasons import WAIT_EXPLANATIONS
 from waypost.operations.metrics import METRICS
 from waypost.operations.readiness import READINESS_CHECKS
 
@@ -56,6 +57,10 @@ def metrics_page() -> str:
         (f"`{step.value.text}`", f"`{step.value.part}`", ", ".join(f"`{name}`" for name in step.value.facts))
         for step in TraceStep
     ]
+    waits = [
+        (f"`{reason}`", row.text, row.cause.value, row.ends, "yes" if row.is_problem else "")
+        for reason, row in WAIT_EXPLANATIONS.items()
+    ]
     return page(
         "Metrics, checks and steps",
         "What a running service reports about itself. [Monitor the service](../how-to/watch-it-run.md) shows how to use it.",
@@ -67,6 +72,11 @@ def metrics_page() -> str:
         "## Checks",
         "`GET /readyz` runs each, and returns 503 if one fails.",
         table(("Check", "Passes when"), checks),
+        "## Wait reasons",
+        "Why a job is not worked now: `waypost trace`, the pages of the console, `waypost doctor` and the admin API use "
+        "these words, and `waypost_queue_waiting_groups` these labels. The process that works the job gives the reason; "
+        "another one does not know it. `waypost doctor` warns of a problem.",
+        table(("Reason", "Waiting, because", "Whose", "Ends with", "Problem"), waits),
         "## Steps",
         "Each step of a message is a log record at level `debug`, or `info` if it failed, and a span. Each has "
         "`message_id`, the fields below if they are known, and `took_ms` if the step takes time.",
