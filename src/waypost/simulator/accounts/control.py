@@ -3,11 +3,11 @@
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from waypost.simulator.accounts.model import save_account, save_app
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, view_of
 from waypost.simulator.apis.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
 from waypost.simulator.numbers.control import NumberView, number_view
@@ -185,14 +185,11 @@ async def retry_webhooks(state: SimulatorState, account: PathAccount) -> dict[st
 def account_view(state: SimulatorState, account: Account, waiting: int) -> AccountView:
     """Return an account with the state of its webhook delivery."""
     destination = state.accounts.destination(Outlet(account.waba_id, account.app_id))
-    return AccountView(
-        waba_id=account.waba_id,
-        name=account.name,
-        namespace=account.namespace,
-        app_id=account.app_id,
+    return view_of(
+        AccountView,
+        account,
         owner_business_id=owner_id(account),
         partner_business_id=partner_id(account.app_id),
-        manual_reviews=account.manual_reviews,
         updates_waiting=waiting,
         calls_this_hour=len(recent_calls(state, account.waba_id)),
         **_delivery_view(destination, worst_retry(state, account.waba_id)),
@@ -264,5 +261,5 @@ def _token_of(state: SimulatorState, text: str) -> Token:
 
 
 def _token_view(state: SimulatorState, token: Token) -> TokenView:
-    members = asdict(replace(token, app_id=token_app(state, token)))
-    return TokenView(**members, is_good=token.is_valid(state.clock.now_ms()))
+    is_good = token.is_valid(state.clock.now_ms())
+    return view_of(TokenView, token, app_id=token_app(state, token), is_good=is_good)

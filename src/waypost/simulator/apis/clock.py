@@ -13,7 +13,7 @@ from waypost.simulator.apis.control_operations import (
     ClientLeftDuringWork,
     ControlBody,
     ControlOperations,
-    ParameterReader,
+    member_of_state,
     run_while_connected,
 )
 from waypost.simulator.apis.field_types import accepts
@@ -22,16 +22,15 @@ _TIME: Final = "milliseconds since the epoch, not before now"
 _LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: date types go further
 
 
-def _read_travel(state: Any, _request: Request) -> TimeTravel:
-    if state.travel is None:
-        rule = "this simulator follows the machine's clock, which cannot be advanced"
-        accepted = "`waypost dev` and `waypost simulator` have a clock that can be advanced"
-        raise ControlApiError("clock", rule, accepted, status=404)
-    travel: TimeTravel = state.travel
-    return travel
-
-
-MovableClock = Annotated[TimeTravel, ParameterReader(_read_travel)]
+MovableClock = Annotated[
+    TimeTravel,
+    member_of_state(
+        "travel",
+        "clock",
+        "this simulator follows the machine's clock, which cannot be advanced",
+        "`waypost dev` and `waypost simulator` have a clock that can be advanced",
+    ),
+]
 
 operation = ControlOperations()
 

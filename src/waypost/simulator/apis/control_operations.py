@@ -96,6 +96,12 @@ def present_members(body: Struct) -> dict[str, Any]:
     return {name: value for name, value in asdict(body).items() if value is not UNSET}
 
 
+def view_of(struct: type[Declared], source: object, /, **members: Any) -> Declared:
+    """Return a struct with these members; its others are the attributes of an object that have the same names."""
+    others = {name: getattr(source, name) for name in struct.__struct_fields__ if name not in members}
+    return struct(**others, **members)
+
+
 KnownObject = TypeVar("KnownObject")
 WorkResult = TypeVar("WorkResult")
 Endpoint = Callable[..., Awaitable[Any]]
@@ -182,6 +188,18 @@ def path_object(
 
     def read(state: object, request: Request) -> object:
         return find(known(state), request.path_params[name], field=name, rule=rule, accepted=accepted)
+
+    return ParameterReader(read)
+
+
+def member_of_state(name: str, field: str, rule: str, accepted: str) -> ParameterReader:
+    """Return the reader of a member of the state that only some simulators have: None stands for its absence."""
+
+    def read(state: object, _request: Request) -> object:
+        value = getattr(state, name)
+        if value is None:
+            raise ControlApiError(field, rule, accepted, status=404)
+        return value
 
     return ParameterReader(read)
 

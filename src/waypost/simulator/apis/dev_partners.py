@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, Literal, Protocol
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.requests import Request
 
-from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import (
     ClientLeftDuringWork,
     ControlBody,
@@ -20,8 +19,8 @@ from waypost.simulator.apis.control_operations import (
     Endpoint,
     Function,
     Method,
-    ParameterReader,
     json_response,
+    member_of_state,
     run_while_connected,
 )
 from waypost.simulator.apis.field_types import Digits, Name, Position, WaitMs, accepts
@@ -231,11 +230,8 @@ class NotReceived(Exception):
 operation = ControlOperations()
 
 
-def _read_partners(state: Any, _request: Request) -> Any:
-    if state.partners is None:
-        rule = "this simulator stands alone, and a partner is at the service"
-        raise ControlApiError("partners", rule, "the control API of `waypost dev`", status=404)
-    return state.partners
+_ALONE: Final = "this simulator stands alone, and a partner is at the service"
+_PARTNERS: Final = member_of_state("partners", "partners", _ALONE, "the control API of `waypost dev`")
 
 
 def _partner_call(
@@ -264,9 +260,7 @@ def _partner_call(
         _, *parameters = signature(function).parameters.values()
         own = [
             Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request),
-            Parameter(
-                "partners", Parameter.POSITIONAL_OR_KEYWORD, annotation=Annotated[Any, ParameterReader(_read_partners)]
-            ),
+            Parameter("partners", Parameter.POSITIONAL_OR_KEYWORD, annotation=Annotated[Any, _PARTNERS]),
         ]
         vars(endpoint)["__signature__"] = signature(function).replace(parameters=[*own[not waits :], *parameters])
         result = signature(function).return_annotation

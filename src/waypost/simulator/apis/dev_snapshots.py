@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, ParameterReader, file_response
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, file_response, member_of_state
 from waypost.simulator.apis.field_types import accepts
 
 
@@ -62,15 +62,10 @@ class SnapshotStore(Protocol):
         """Restore both sides to the seed."""
 
 
-def _read_snapshots(state: Any, _request: Request) -> SnapshotStore:
-    if state.snapshots is None:
-        rule = "this simulator stands alone, and a snapshot is of both sides"
-        raise ControlApiError("snapshots", rule, "the control API of `waypost dev`", status=404)
-    snapshots: SnapshotStore = state.snapshots
-    return snapshots
-
-
-DevSnapshots = Annotated[SnapshotStore, ParameterReader(_read_snapshots)]
+_ALONE = "this simulator stands alone, and a snapshot is of both sides"
+DevSnapshots = Annotated[
+    SnapshotStore, member_of_state("snapshots", "snapshots", _ALONE, "the control API of `waypost dev`")
+]
 _NAME = accepts(
     "1 to 64 letters, digits, hyphens and underscores, a letter or digit first", "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 )

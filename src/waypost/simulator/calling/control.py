@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlOperations, path_object
+from waypost.simulator.apis.control_operations import ControlOperations, path_object, view_of
 from waypost.simulator.apis.field_types import BusinessNumber
 from waypost.simulator.calling.model import (
     CALLS,
@@ -110,11 +110,5 @@ async def hang_up(state: SimulatorState, phone: PathPhone, phone_call: PathCall)
 
 
 def _call_view(state: SimulatorState, call: SimulatedCall) -> PhoneCall:
-    return PhoneCall(
-        call_id=call.call_id,
-        phone_number_id=call.phone_number_id,
-        state=call.state_at(state.clock.now_ms()),
-        started_ms=call.started_ms,
-        connected_ms=call.connected_ms,
-        business_sdp=call.business_sdp or None,
-    )
+    now_ms = state.clock.now_ms()
+    return view_of(PhoneCall, call, state=call.state_at(now_ms), business_sdp=call.business_sdp or None)

@@ -3,11 +3,10 @@
 from typing import Annotated, Any, Final, cast
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import asdict
 from starlette.requests import Request
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlOperations, path_object, read_bytes
+from waypost.simulator.apis.control_operations import ControlOperations, path_object, read_bytes, view_of
 from waypost.simulator.apis.members import MemberDeclaration
 from waypost.simulator.apis.requests import decode_json
 from waypost.simulator.faults.fault_kinds import (
@@ -117,7 +116,7 @@ async def list_fault_kinds() -> dict[str, Any]:
             for kind in FAULT_KINDS
         ],
         "when": [
-            FaultTriggerView(**asdict(_parameter_view(parameter)), fires=fires) for parameter, fires in FAULT_TRIGGERS
+            view_of(FaultTriggerView, _parameter_view(parameter), fires=fires) for parameter, fires in FAULT_TRIGGERS
         ],
         "filters": FAULT_FILTERS,
         CALL: [ANY, *call_names()],
@@ -161,7 +160,7 @@ async def show_fault(state: SimulatorState, fault: PathFault) -> FaultWithFiring
         )
         for firing in await list_firings(state, fault)
     ]
-    return FaultWithFirings(**asdict(fault_view(state, fault)), firings=firings)
+    return view_of(FaultWithFirings, fault_view(state, fault), firings=firings)
 
 
 @operation("DELETE", "/control/faults/{fault_id}", disarmed=list[int])
@@ -181,10 +180,9 @@ async def disarm_all(state: SimulatorState) -> dict[str, Any]:
 
 def _parameter_view(parameter: MemberDeclaration) -> FaultParameterView:
     is_number, is_choice = parameter.type in ("whole", "fraction"), parameter.type == "choice"
-    return FaultParameterView(
-        name=parameter.name,
-        type=parameter.type,
-        accepted=parameter.accepted,
+    return view_of(
+        FaultParameterView,
+        parameter,
         at_least=parameter.at_least if is_number else UNSET,
         at_most=parameter.at_most if is_number else UNSET,
         choices=parameter.choices if is_choice else UNSET,

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlOperations, path_object
+from waypost.simulator.apis.control_operations import ControlOperations, path_object, view_of
 from waypost.simulator.apis.field_types import Name
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
@@ -126,14 +126,7 @@ def check_participant(phone: str, group: SimulatedGroup) -> GroupParticipant:
 
 def group_view(group: SimulatedGroup) -> GroupView:
     """Return a group with its participants and requests to join."""
-    return GroupView(
-        group_id=group.group_id,
-        phone_number_id=group.phone_number_id,
-        subject=group.subject,
-        description=group.description,
-        invite_link=group.invite_link,
-        created_ms=group.created_ms,
-        participants=[participant.phone for participant in group.participants],
-        join_approval_mode=group.join_approval_mode,
-        join_requests=[request.phone for request in group.join_requests],
+    participants = [participant.phone for participant in group.participants]
+    return view_of(
+        GroupView, group, participants=participants, join_requests=[one.phone for one in group.join_requests]
     )

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict
 
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, present_members
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, present_members, view_of
 from waypost.simulator.apis.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets import reachability
 from waypost.simulator.handsets.actions import SpamReport, list_spam_reports
@@ -190,8 +189,9 @@ async def show_phone(
     items = await list_messages(state, phone, after=after or 0, limit=limit, before=before, number_ids=phone_number_id)
     quoted = await list_quoted(state, phone, items)
     now_ms = state.clock.now_ms()
-    return PhoneInbox(
-        **asdict(await phone_details(state, phone)),
+    return view_of(
+        PhoneInbox,
+        await phone_details(state, phone),
         messages=[message_view(item, now_ms) for item in items],
         quoted=[message_view(item, now_ms) for item in quoted],
     )
@@ -220,10 +220,9 @@ async def show_chats(
     chats = {chat.phone_number_id: chat for chat in await list_chats(state, phone)}
     others = [number_id for number_id in state.accounts.numbers if number_id not in chats]
     views = [
-        ChatView(
-            phone_number_id=number.phone_number_id,
-            phone_number=number.phone_number,
-            name=number.name,
+        view_of(
+            ChatView,
+            number,
             last=message_view(chat.last_message, now_ms) if chat else None,
             unread=chat.unread if chat else 0,
             window_until_ms=window_until_ms(state, number.phone_number_id, phone),
@@ -254,8 +253,9 @@ async def list_active(
         fleet = find_fleet(state, phone)
         chats = [chat for chat in await list_chats(state, phone) if chat.phone_number_id in number_ids]
         views.append(
-            ActivePhone(
-                **asdict(phone_view(state, find_phone(state, phone))),
+            view_of(
+                ActivePhone,
+                phone_view(state, find_phone(state, phone)),
                 fleet=fleet.name if fleet else None,
                 last=message_view(chats[0].last_message, now_ms) if chats else None,
                 unread=sum(chat.unread for chat in chats),
@@ -324,19 +324,23 @@ def _stored_settings(body: PhoneSettingsBody) -> dict[str, Any]:
 
 def phone_view(state: SimulatorState, phone: SimulatedPhone) -> PhoneView:
     """Return a phone with its effective settings."""
-    effective = fill_user_id(state, phone)
-    members = {name: getattr(effective, name) for name in PhoneView.__struct_fields__ if name != "typing"}
-    delays_ms = delivery_delays_ms(state, phone)
-    members |= zip(("deliver_after_ms", "read_after_ms"), delays_ms, strict=True)
-    return PhoneView(**members, typing=state.delivery_signals.typing_number_ids(phone.phone))
+    deliver_after_ms, read_after_ms = delivery_delays_ms(state, phone)
+    return view_of(
+        PhoneView,
+        fill_user_id(state, phone),
+        deliver_after_ms=deliver_after_ms,
+        read_after_ms=read_after_ms,
+        typing=state.delivery_signals.typing_number_ids(phone.phone),
+    )
 
 
 async def phone_details(state: SimulatorState, phone: str) -> PhoneDetails:
     """Return a phone with its script, reports and pending actions."""
     fleet = find_fleet(state, phone)
     script = find_own_script(state, phone)
-    return PhoneDetails(
-        **asdict(phone_view(state, find_phone(state, phone))),
+    return view_of(
+        PhoneDetails,
+        phone_view(state, find_phone(state, phone)),
         fleet=fleet.name if fleet else None,
         script=[step.raw for step in script.steps] if script else [],
         seed=script.seed if script else "",

@@ -3,10 +3,10 @@
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlOperations, find, path_object
+from waypost.simulator.apis.control_operations import ControlOperations, find, path_object, view_of
 from waypost.simulator.apis.field_types import BusinessNumber, Digits, accepts
 from waypost.simulator.handsets.control import PhoneSettingsBody, Script, Seed, phone_settings
 from waypost.simulator.state.control_parameters import business_number
@@ -109,8 +109,9 @@ async def show_fleet(state: SimulatorState, fleet: PathFleet) -> FleetOutcome:
     """Return a fleet, the counts of its messages by outcome, and the counts of each step."""
     now_ms = state.clock.now_ms()
     waiting = await count_waiting(state.store, *fleet.range)
-    return FleetOutcome(
-        **asdict(_fleet_view(state, fleet)),
+    return view_of(
+        FleetOutcome,
+        _fleet_view(state, fleet),
         counts={**await count_outcomes(state.store, *fleet.range, now_ms), "waiting": waiting},
         failures=await count_failures(state.store, *fleet.range, now_ms),
         steps=await count_steps(state, fleet.owner, fleet.steps),
@@ -134,17 +135,8 @@ async def drop_fleet(state: SimulatorState, name: str) -> dict[str, Any]:
 def _fleet_view(state: SimulatorState, fleet: Fleet) -> FleetView:
     first, last = fleet.range
     number = state.accounts.numbers.get(fleet.window_number_id)
-    return FleetView(
-        name=fleet.name,
-        first=first,
-        last=last,
-        count=fleet.count,
-        seed=fleet.seed,
-        script=fleet.script,
-        behaviour=fleet.behaviour,
-        open_window_to=number.phone_number if number else None,
-        made_ms=fleet.made_ms,
-    )
+    open_window_to = number.phone_number if number else None
+    return view_of(FleetView, fleet, first=first, last=last, open_window_to=open_window_to)
 
 
 def _check_range(state: SimulatorState, first_digits: str, fleet: Fleet) -> None:

@@ -3,11 +3,10 @@
 from typing import Annotated
 
 from msgspec import Meta
-from msgspec.structs import asdict
 
 from waypost.base.json_values import text_or_none
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlOperations
+from waypost.simulator.apis.control_operations import ControlOperations, view_of
 from waypost.simulator.apis.field_types import Position, WaitMs, accepts
 from waypost.simulator.groups.control import GroupView, PathGroup, check_participant, group_view
 from waypost.simulator.handsets.control_actions import PhoneMessageBody, send_content
@@ -48,7 +47,7 @@ async def show_phone_group(
         shown = await wait_for_group_messages(state, group, participant, wait_ms=wait_ms, after=after, limit=limit)
     else:
         shown = await list_group_messages(state, group, participant, after=after or 0, limit=limit)
-    return GroupChat(**asdict(group_view(group)), messages=shown)
+    return view_of(GroupChat, group_view(group), messages=shown)
 
 
 @operation("POST", "/control/phones/{phone}/groups/{group_id}/messages", wamid=str)

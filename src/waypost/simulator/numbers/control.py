@@ -3,10 +3,10 @@
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, present_members
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, present_members, view_of
 from waypost.simulator.apis.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
 from waypost.simulator.numbers.model import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name, save_number
 from waypost.simulator.numbers.names import decide_display_name
@@ -91,8 +91,9 @@ async def put_number(
 def number_view(state: SimulatorState, number: Number) -> NumberView:
     """Return a number with its sending restriction and callback URI."""
     app_id = state.accounts.by_id[number.waba_id].app_id
-    return NumberView(
-        **asdict(number),
+    return view_of(
+        NumberView,
+        number,
         sending_restriction=find_restriction_name(state, number.phone_number_id),
         callback_uri=state.accounts.number_override(app_id, number.phone_number_id),
     )

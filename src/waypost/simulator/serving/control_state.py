@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from waypost.simulator.accounts.control import AccountView, account_view
-from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members
+from waypost.simulator.apis.control_operations import ControlOperations, json_response, present_members, view_of
 from waypost.simulator.apis.field_types import Position
 from waypost.simulator.faults.model import FaultView, all_faults, fault_view
 from waypost.simulator.state.phones import PHONES
@@ -135,17 +135,5 @@ async def list_deliveries(
         limit=limit + 1,
     )
     now_ms = state.clock.now_ms()
-    page = [
-        AcceptedMessage(
-            position=row.position,
-            wamid=row.wamid,
-            callback_data=row.callback_data,
-            to=row.phone,
-            phone_number_id=row.phone_number_id,
-            type=row.type,
-            at_ms=row.at_ms,
-            state=row.state_at(now_ms),
-        )
-        for row in rows[:limit]
-    ]
+    page = [view_of(AcceptedMessage, row, to=row.phone, state=row.state_at(now_ms)) for row in rows[:limit]]
     return {"deliveries": page, "next": rows[limit - 1].position if len(rows) > limit else None}

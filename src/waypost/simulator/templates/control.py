@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from waypost.base.clock import DAY_MS
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlOperations, path_object
+from waypost.simulator.apis.control_operations import ControlOperations, path_object, view_of
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.apis.field_types import HoldMs, accepts
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -24,7 +24,7 @@ from waypost.simulator.templates.model import (
     end_pacing,
     start_pacing,
 )
-from waypost.simulator.templates.nodes import TEMPLATE_NODE
+from waypost.simulator.templates.nodes import component_views
 from waypost.simulator.templates.template import REJECTION_REASONS, SimulatedTemplate, TemplateDecision
 
 _ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
@@ -226,10 +226,12 @@ async def _change(
     return _template_view(await state.transact(write))
 
 
-_TEMPLATE_MEMBERS: Final = TemplateView.__struct_fields__[TemplateView.__struct_fields__.index("waba_id") :]
-"""The fields shown next to a template's node."""
-
-
 def _template_view(template: SimulatedTemplate) -> TemplateView:
-    members = {name: getattr(template, name) for name in ("previous_category", "correct_category", *_TEMPLATE_MEMBERS)}
-    return TemplateView(**TEMPLATE_NODE.show(template, None) | members)
+    return view_of(
+        TemplateView,
+        template,
+        id=template.template_id,
+        components=component_views(template.components),
+        sub_category=template.extras.get("sub_category", UNSET),
+        source=template.source or UNSET,
+    )
