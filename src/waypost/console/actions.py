@@ -99,6 +99,11 @@ class ActionRow:
         return await api.json(method, target, None if method == "DELETE" else body)
 
 
+def empty_body(_fields: Fields) -> Body:
+    """Return the body of a call without fields."""
+    return {}
+
+
 async def form_texts(request: PageRequest) -> dict[str, str]:
     """Return the text fields of the form."""
     return {name: value for name, value in (await request.form()).items() if isinstance(value, str)}

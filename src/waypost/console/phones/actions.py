@@ -8,18 +8,16 @@ import msgspec
 from starlette.responses import JSONResponse, Response
 
 from waypost.base.written_numbers import json_decoder
-from waypost.console.actions import Body, Fields, form_texts
+from waypost.console.actions import Body, Fields, empty_body, form_texts
 from waypost.console.page_request import PageRequest
 from waypost.console.phones.sending import (
     build_contact_card,
     check_phone_owner,
-    get_chat_app,
     get_phone_client,
     parse_location,
     require_own_phone,
-    send,
 )
-from waypost.console.phones.view_models import PhoneSelection, get_item, require_digits
+from waypost.console.phones.view_models import PhoneSelection, get_app_by_number, get_item, require_digits
 from waypost.console.route import PageRoute, RouteKind
 from waypost.console.web.errors import InvalidPageRequest
 
@@ -36,20 +34,15 @@ class PhoneActionRow:
     """One action, of a phone, in a chat, or on a message.
 
     Args:
-        path: of the console, with the phone and, where it applies, the chat or message.
-        does: a short description for readers of the table.
-        call: the last part of the control API's path; empty: the phone itself is changed.
-        body: of the call, from the form; the chat's number or the message is added.
         notice: notice for a page that is loaded again; or a function of the body that returns it.
-        notifies: an open page shows the notice too, because the handset does not show the result.
     """
 
-    path: str
-    does: str
-    call: str
-    body: Callable[[Fields], Body]
+    path: str  # of the console, with the phone and, where it applies, the chat or message
+    does: str  # a short description for readers of the table
+    call: str  # the last part of the control API's path; empty: the phone itself is changed
+    body: Callable[[Fields], Body]  # of the call, from the form; the chat's number or the message is added
     notice: str | Callable[[Body], str]
-    notifies: bool = False
+    notifies: bool = False  # an open page shows the notice too, because the handset does not show the result
 
     @property
     def page_row(self) -> PageRoute:
@@ -70,16 +63,12 @@ class PhoneActionRow:
             number, message_id = app.phone_number, item["wamid"]
             target = {"to": number, "context_id": message_id} if self.call == "messages" else {"message_id": message_id}
         elif "number" in request.path_params:
-            number = get_chat_app(request).phone_number
+            number = get_app_by_number(request, request.path_params["number"]).phone_number
             target = {"to": number}
         body = {**target, **self.body(await form_texts(request))}
         await client.call(self.call, body, "POST" if self.call else "PUT")
         notice = self.notice if isinstance(self.notice, str) else self.notice(body)
         return client.respond(notice, number, notifies=self.notifies)
-
-
-def _empty_body(_fields: Fields) -> Body:
-    return {}
 
 
 def _flags(*names: str) -> Callable[[Fields], Body]:
@@ -170,7 +159,7 @@ async def react(request: PageRequest) -> Response:
     if len(emoji.encode()) > _MAX_EMOJI_BYTES or any(sign.isascii() and sign.isalnum() for sign in emoji):
         raise InvalidPageRequest("That is not an emoji.", "Choose one, or paste a single emoji.")
     reaction = {"message_id": item["wamid"]} | ({"emoji": emoji} if emoji else {})
-    await send(client, app.phone_number, {"type": "reaction", "reaction": reaction})
+    await client.call("messages", {"to": app.phone_number, "type": "reaction", "reaction": reaction})
     return client.respond("Reacted.", app.phone_number)
 
 
@@ -179,8 +168,8 @@ async def share_contact(request: PageRequest) -> Response:
     client = get_phone_client(request)
     app, item = await get_item(request, client.phone, str(request.path_params["position"]))
     card = build_contact_card(str((await client.read_state())["name"]), f"+{client.phone}", "")
-    body = {"type": "contacts", "contacts": [card], "context_id": item["wamid"]}
-    await send(client, app.phone_number, body)
+    body = {"to": app.phone_number, "type": "contacts", "contacts": [card], "context_id": item["wamid"]}
+    await client.call("messages", body)
     return client.respond("Sent.", app.phone_number)
 
 
@@ -242,7 +231,7 @@ PHONE_ACTIONS: Final = (
         ),
         notifies=True,
     ),
-    PhoneActionRow(f"{ITEM_PATH}/read", "read the chat of a message", "read", _empty_body, "Read."),
+    PhoneActionRow(f"{ITEM_PATH}/read", "read the chat of a message", "read", empty_body, "Read."),
     PhoneActionRow(f"{ITEM_PATH}/tap", "tap a button", "tap", _tap, "Tapped."),
     PhoneActionRow(
         f"{ITEM_PATH}/respond",

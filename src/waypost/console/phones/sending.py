@@ -21,7 +21,6 @@ from waypost.console.phones.view_models import (
 )
 from waypost.console.route import Endpoint
 from waypost.console.web.errors import AdministratorRequired, InvalidPageRequest, NotFound
-from waypost.domain.app import App
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +97,6 @@ def get_phone_client(request: PageRequest) -> PhoneClient:
     return PhoneClient(request, require_digits(str(request.path_params["phone"])))
 
 
-def get_chat_app(request: PageRequest) -> App:
-    """Return the partner's app with the number in the path.
-
-    Raises:
-        NotFound: it is not a number of the partner.
-    """
-    return get_app_by_number(request, str(request.path_params["number"]))
-
-
 MAX_FILE_BYTES: Final = 100 * 1024 * 1024
 FILE_KINDS: Final = ("auto", "image", "video", "audio", "document", "sticker")
 _INVALID_LOCATION: Final = "Latitude or longitude is not valid."
@@ -169,7 +159,7 @@ async def send_file(request: PageRequest) -> Response:
 async def _upload_file(request: PageRequest, file: UploadFile, mime_type: str) -> str:
     """Stream a file to the simulator, and return its media id."""
     query = {
-        "to": get_chat_app(request).phone_number,
+        "to": get_app_by_number(request, request.path_params["number"]).phone_number,
         "mime_type": mime_type,
         "file_name": (file.filename or "")[-240:],
     }
@@ -198,18 +188,13 @@ async def send_unsupported(request: PageRequest) -> Response:
 
 
 async def _send(request: PageRequest, content: dict[str, Any]) -> Response:
-    client, app = get_phone_client(request), get_chat_app(request)
+    client, app = get_phone_client(request), get_app_by_number(request, request.path_params["number"])
     options = FORWARDING_FLAGS.get(await request.field("send_as"), {})
     context_id = (await request.field("context_id")).strip()
     if context_id:
         options = {**options, "context_id": context_id}
-    await send(client, app.phone_number, {**content, **options})
+    await client.call("messages", {"to": app.phone_number, **content, **options})
     return client.respond("Sent.", app.phone_number)
-
-
-async def send(client: PhoneClient, number: str, content: dict[str, Any]) -> None:
-    """Send a message from the phone to a business number of the partner."""
-    await client.call("messages", {"to": number, **content})
 
 
 def parse_location(fields: Fields) -> dict[str, Any]:

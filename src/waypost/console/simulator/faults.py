@@ -117,20 +117,13 @@ _ANY_WEBHOOK: Final[dict[str, Any]] = {"on": "webhook"}
 
 @dataclass(frozen=True, slots=True)
 class FaultPreset:
-    """A preset of one or more faults.
+    """A preset of one or more faults."""
 
-    Args:
-        key: in the URL.
-        sees: description of the effect.
-        faults: as the control API accepts them, without `label`.
-        for_ms: how long they are armed, by the clock; None: until they are disarmed or used up.
-    """
-
-    key: str
+    key: str  # in the URL
     name: str
-    sees: str
-    faults: tuple[dict[str, Any], ...]
-    for_ms: int | None = None
+    sees: str  # description of the effect
+    faults: tuple[dict[str, Any], ...]  # as the control API accepts them, without `label`
+    for_ms: int | None = None  # how long they are armed, by the clock; None: until they are disarmed or used up
 
 
 FAULT_PRESETS: Final = (

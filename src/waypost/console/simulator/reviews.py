@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import ActionRow, Body, Fields, action_response, error_response, form_texts
+from waypost.console.actions import ActionRow, Body, Fields, action_response, empty_body, error_response, form_texts
 from waypost.console.page_request import PageRequest
 from waypost.console.simulator.context import parse_seconds_ms, render_tab
 from waypost.console.web.errors import NotFound
@@ -124,10 +124,6 @@ async def get_own_template(request: PageRequest) -> dict[str, Any]:
 REVIEWS_PATH: Final = "/simulator"
 
 
-def _empty_body(_fields: Fields) -> Body:
-    return {}
-
-
 def _rejection(fields: Fields) -> Body:
     body: Body = {"reason": fields.get("reason", "")}
     for name in ("explanation", "recommendation"):
@@ -148,26 +144,26 @@ def _pace(fields: Fields) -> Body:
 OPERATOR_ACTIONS: Final[dict[str, tuple[str, Callable[[Fields], Body]]]] = {
     # the last part of the control API's path: notice with the template's name, body from the form
     # Source: operator's facts 3.1 to 3.3
-    "approve": ("{} approved.", _empty_body),
+    "approve": ("{} approved.", empty_body),
     "reject": ("{} rejected.", _rejection),
     "quality": ("Quality of {} set.", lambda fields: {"score": fields.get("score", "")}),
     "category": ("Category of {} changed.", _category),
-    "pause": ("{} paused for low quality; the third pause disables it.", _empty_body),
-    "unpause": ("{} resumed.", _empty_body),
-    "disable": ("{} disabled.", _empty_body),
-    "reinstate": ("{} reinstated.", _empty_body),
-    "appeal": ("{} is in appeal and waits for review.", _empty_body),
-    "pend": ("{} waits for review again.", _empty_body),
-    "flag": ("{} flagged; it can still be sent.", _empty_body),
-    "lock": ("{} locked against edits.", _empty_body),
-    "limit": ("{} has reached its limit.", _empty_body),
-    "archive": ("{} archived.", _empty_body),
-    "unarchive": ("{} unarchived.", _empty_body),
-    "pending-deletion": ("{} is pending deletion.", _empty_body),
-    "delete": ("{} deleted at the operator.", _empty_body),
+    "pause": ("{} paused for low quality; the third pause disables it.", empty_body),
+    "unpause": ("{} resumed.", empty_body),
+    "disable": ("{} disabled.", empty_body),
+    "reinstate": ("{} reinstated.", empty_body),
+    "appeal": ("{} is in appeal and waits for review.", empty_body),
+    "pend": ("{} waits for review again.", empty_body),
+    "flag": ("{} flagged; it can still be sent.", empty_body),
+    "lock": ("{} locked against edits.", empty_body),
+    "limit": ("{} has reached its limit.", empty_body),
+    "archive": ("{} archived.", empty_body),
+    "unarchive": ("{} unarchived.", empty_body),
+    "pending-deletion": ("{} is pending deletion.", empty_body),
+    "delete": ("{} deleted at the operator.", empty_body),
     "pace": ("Messages with {} are held from now on.", _pace),
-    "release": ("Held messages with {} delivered.", _empty_body),
-    "drop": ("Held messages with {} failed, and it is paused.", _empty_body),
+    "release": ("Held messages with {} delivered.", empty_body),
+    "drop": ("Held messages with {} failed, and it is paused.", empty_body),
 }
 
 

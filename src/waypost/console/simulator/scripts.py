@@ -22,17 +22,12 @@ from waypost.console.web.errors import InvalidPageRequest
 
 @dataclass(frozen=True, slots=True)
 class ScriptPreset:
-    """A script preset.
+    """A script preset."""
 
-    Args:
-        key: the value of the form field.
-        steps: as the control API accepts them.
-    """
-
-    key: str
+    key: str  # the value of the form field
     name: str
     does: str
-    steps: tuple[dict[str, Any], ...]
+    steps: tuple[dict[str, Any], ...]  # as the control API accepts them
 
 
 # fmt: off

@@ -100,11 +100,7 @@ class PageElement:
 
 
 def elements_response(elements: Sequence[PageElement], **more: object) -> Response:
-    """Return a JSON response with elements, which the page applies like those of its stream.
-
-    Args:
-        elements: member `pieces` of the response.
-    """
+    """Return a JSON response with elements as `pieces`, which the page applies like those of its stream."""
     return JSONResponse({**more, "pieces": [asdict(piece) for piece in elements]})
 
 
@@ -152,13 +148,7 @@ class StreamRunner:
         rest_s: float = DEFAULT_REST_S,
         at_least_s: float = DEFAULT_POLL_S,
     ) -> Response:
-        """Return an event stream of rendered elements.
-
-        Args:
-            render: renders all elements.
-            rest_s: minimum time between two renderings.
-            at_least_s: maximum time between two renderings.
-        """
+        """Return an event stream of rendered elements, with a time from `rest_s` to `at_least_s` between renderings."""
         if self.open_count >= MAX_STREAMS or self._open[partner_id] >= MAX_STREAMS_PER_PARTNER:
             return Response("Too many open pages. Close some of them.", 503, media_type="text/plain")
         open_request = request.scope.get("extensions", {}).get("waypost.open_request")
