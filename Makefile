@@ -28,7 +28,7 @@ run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes
 	@exec $(BIN)/waypost dev $(ARGS)
 
 # Compiled modules are kept, whatever the environment says: the suite starts a few hundred processes.
-# Three workers on two cores: much of what a journey does is waiting.
+# Four workers on two cores: much of what a journey does is waiting.
 test: $(DEV_READY)  ## the whole suite, on both engines, with SEED=1; ARGS goes to pytest
 	@echo "seed $(SEED)"
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal $(SEEDED) $(ARGS)

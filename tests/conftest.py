@@ -38,6 +38,8 @@ LONGEST: Final = (
     "test_idle_connections.py", "test_pipeline_model.py", "test_connect_the_cloud_api.py",
     "test_use_the_simulator_alone.py", "test_storage_pages.py", "test_example.py", "test_fleets.py",
     "test_accessibility.py", "test_hidden_text.py", "test_all_pages.py", "test_journey.py", "test_busy.py", "test_security.py",
+    "test_pages_in_order.py", "test_readme.py", "test_set_up_from_a_file.py", "test_rejected_requests.py",
+    "test_seeds.py",
 )  # fmt: skip
 """Files whose tests take seconds each: they start first, so that no worker waits long for the last one."""
 

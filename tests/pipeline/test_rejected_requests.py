@@ -25,10 +25,12 @@ from waypost.queue.job import Job
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.apis.requests import Call
 
+pytestmark = pytest.mark.content_only
+
 MB: Final = 1_000_000
 REJECTIONS: Final = {400, 401, 403, 413, 429}
-REQUESTS: Final = 80
-"""Of bodies of 889 kB: more than 70 MB if they were kept."""
+REQUESTS: Final = 60
+"""Of bodies of 889 kB: more than 50 MB if they were kept."""
 FORM, JSON, PARTS = "application/x-www-form-urlencoded", "application/json", "multipart/form-data; boundary=b"
 FIELDS: Final = b"&".join(b"f%05d=1" % nth for nth in range(100_000))
 PART: Final = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
@@ -109,6 +111,7 @@ async def test_memory_of_rejected_requests_is_free_at_once(pipeline: PipelineHar
     assert (after - before) / MB < 5
 
 
+@pytest.mark.both_engines
 async def test_requests_connections_and_jobs_are_freed_without_the_collector(make_pipeline: MakePipeline) -> None:
     pipeline = await make_pipeline()
     good = {
