@@ -1,7 +1,7 @@
 """Template reviews: the rules that reject a template after submission, and the loop that runs due changes."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -95,9 +95,7 @@ def review_decision(
 
 
 def _body_and_footer(template: SimulatedTemplate) -> tuple[str, str]:
-    components = {component["type"]: component for component in template.components}
-    body, footer = (text_or_none(components.get(kind, {}).get("text")) or "" for kind in ("BODY", "FOOTER"))
-    return body.strip(), footer.strip()
+    return template.text("BODY").strip(), template.text("FOOTER").strip()
 
 
 def _texts_with_variables(components: list[dict[str, Any]]) -> list[str]:
@@ -118,26 +116,20 @@ def _review(transaction: Transaction, template: SimulatedTemplate) -> None:
     decide(transaction, template, review_decision(template, rivals, settings.marketing_words))
 
 
-TIMERS: Final[
-    tuple[tuple[Callable[[SimulatorState, SimulatedTemplate], int | None], TemplateTimerWork], ...]
-] = (  # Source: facts 3.2, the automatic transitions
-    # when, what
-    (lambda _, template: template.review_due_ms, _review),
-    (
-        lambda _, template: template.resume_due_ms,
-        lambda transaction, template: decide(transaction, template, TEMPLATE_ACTIONS["unpause"]),
+_TIMERS: Final[Mapping[str, TemplateTimerWork]] = {  # Source: facts 3.2, the automatic transitions
+    # member of the template with the due time: what happens then
+    "review_due_ms": _review,
+    "resume_due_ms": lambda transaction, template: decide(transaction, template, TEMPLATE_ACTIONS["unpause"]),
+    "category_due_ms": lambda transaction, template: change_category(
+        transaction, template, template.correct_category or template.category
     ),
-    (
-        lambda _, template: template.category_due_ms,
-        lambda transaction, template: change_category(
-            transaction, template, template.correct_category or template.category
-        ),
-    ),
-    (lambda _, template: template.pace_due_ms, end_pacing),
-    (archive_due_ms, lambda transaction, template: decide(transaction, template, TEMPLATE_ACTIONS["archive"])),
-    (lambda _, template: template.delete_due_ms, finish_deletion),
-)
-"""Scheduled changes of templates: the time of each, None if it is not scheduled, and the change."""
+    "pace_due_ms": end_pacing,
+    "delete_due_ms": finish_deletion,
+}
+
+
+def _archive(transaction: Transaction, template: SimulatedTemplate) -> SimulatedTemplate:
+    return decide(transaction, template, TEMPLATE_ACTIONS["archive"])
 
 
 def start_reviews(state: SimulatorState) -> None:
@@ -176,7 +168,7 @@ def _run_if_unchanged(change: TemplateTimerWork, template: SimulatedTemplate, tr
 
 def _planned_changes(state: SimulatorState) -> Iterator[tuple[int, TemplateTimerWork, SimulatedTemplate]]:
     for template in state.values(TEMPLATES).values():
-        for find_due_ms, change in TIMERS:
-            due_ms = find_due_ms(state, template)
+        changes = [(getattr(template, name), change) for name, change in _TIMERS.items()]
+        for due_ms, change in (*changes, (archive_due_ms(state, template), _archive)):
             if due_ms is not None:
                 yield due_ms, change, template

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import object_of
 from waypost.simulator.apis.errors import bad_parameter
-from waypost.simulator.apis.parameters import ParameterCheck, is_missing, read_parameters
+from waypost.simulator.apis.parameters import ParameterCheck, is_missing, must, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -24,12 +24,7 @@ _MAX_URL_CHARS: Final = 2000
 
 
 def _rule(is_valid: Callable[[str], bool], accepted: str) -> ParameterCheck:
-    def check(name: str, value: Any) -> str:
-        if not isinstance(value, str) or not is_valid(value):
-            raise bad_parameter(f"Param {name} must be {accepted}.")
-        return value
-
-    return check
+    return must(f"be {accepted}", lambda value: isinstance(value, str) and is_valid(value))
 
 
 def _is_url(*schemes: str) -> Callable[[str], bool]:

@@ -73,26 +73,26 @@ def check_boolean(name: str, value: Any) -> bool:
     return text == "true"
 
 
-def text_between(min_chars: int, max_chars: int) -> ParameterCheck:
-    """Return the check that a parameter is a text of a length."""
+def must(rule: str, is_valid: Callable[[Any], bool]) -> ParameterCheck:
+    """Return the check of a rule, which is the rest of the error's text after "Param x must"."""
 
     def check(name: str, value: Any) -> Any:
-        if not isinstance(value, str) or not min_chars <= len(value) <= max_chars:
-            raise bad_parameter(f"Param {name} must have {min_chars} to {max_chars} characters.")
+        if not is_valid(value):
+            raise bad_parameter(f"Param {name} must {rule}.")
         return value
 
     return check
+
+
+def text_between(min_chars: int, max_chars: int) -> ParameterCheck:
+    """Return the check that a parameter is a text of a length."""
+    rule = f"have {min_chars} to {max_chars} characters"
+    return must(rule, lambda value: isinstance(value, str) and min_chars <= len(value) <= max_chars)
 
 
 def one_of(*choices: str) -> ParameterCheck:
     """Return the check that a parameter is one of these texts."""
-
-    def check(name: str, value: Any) -> Any:
-        if value not in choices:
-            raise bad_parameter(f"Param {name} must be one of {{{', '.join(choices)}}}.")
-        return value
-
-    return check
+    return must(f"be one of {{{', '.join(choices)}}}", lambda value: value in choices)
 
 
 def check_product(name: str, value: Any) -> str:

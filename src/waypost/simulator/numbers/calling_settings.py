@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from waypost.base.json_values import list_or_none, object_of, object_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter
+from waypost.simulator.apis.parameters import one_of
 
 ON, OFF = "ENABLED", "DISABLED"
 _ICON_VISIBILITIES: Final = ("DEFAULT", "DISABLE_ALL")
@@ -30,8 +31,8 @@ def merge_calling(stored: dict[str, Any], changes: dict[str, Any], *, today: dat
         GraphApiError: 100, a member is invalid.
     """
     for name in ("status", "callback_permission_status"):
-        _check_choice(name, changes.get(name, OFF), (ON, OFF))
-    _check_choice("call_icon_visibility", changes.get("call_icon_visibility", "DEFAULT"), _ICON_VISIBILITIES)
+        one_of(ON, OFF)(name, changes.get(name, OFF))
+    one_of(*_ICON_VISIBILITIES)("call_icon_visibility", changes.get("call_icon_visibility", "DEFAULT"))
     if "call_hours" in changes:
         _check_hours(changes["call_hours"], today)
     if "sip" in changes:
@@ -49,16 +50,11 @@ def is_sip_enabled(settings: dict[str, Any]) -> bool:
     return object_of(object_of(settings.get("calling")).get("sip")).get("status") == ON
 
 
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise bad_parameter(f"Param {name} must be one of {{{', '.join(choices)}}}.")
-
-
 def _check_hours(value: Any, today: date) -> None:
     hours = object_or_none(value)
     if hours is None:
         raise bad_parameter("Param call_hours must be an object.")
-    _check_choice("call_hours.status", hours.get("status"), (ON, OFF))
+    one_of(ON, OFF)("call_hours.status", hours.get("status"))
     if not _is_timezone(hours.get("timezone_id")):
         raise bad_parameter("Param call_hours.timezone_id must be the name of a time zone.")
     weekly = list_or_none(hours.get("weekly_operating_hours"))
@@ -66,7 +62,7 @@ def _check_hours(value: Any, today: date) -> None:
         raise bad_parameter("Param call_hours.weekly_operating_hours must not be empty.")
     by_day: dict[str, list[_Interval]] = defaultdict(list)
     for item in map(object_of, weekly):
-        _check_choice("day_of_week", item.get("day_of_week"), _DAYS)
+        one_of(*_DAYS)("day_of_week", item.get("day_of_week"))
         by_day[item["day_of_week"]].append(_interval(item, "open_time", "close_time"))
     for day, intervals in by_day.items():
         if len(intervals) > _MAX_HOURS_A_DAY:
@@ -91,7 +87,7 @@ def _check_sip(value: Any) -> None:
     sip = object_or_none(value)
     if sip is None:
         raise bad_parameter("Param sip must be an object.")
-    _check_choice("sip.status", sip.get("status"), (ON, OFF))
+    one_of(ON, OFF)("sip.status", sip.get("status"))
     servers = list_or_none(sip.get("servers", []))
     if servers is None or (sip["status"] == ON and not servers):
         raise bad_parameter("Param sip.servers must be a list of at least one server.")

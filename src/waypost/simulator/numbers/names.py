@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
+from waypost.base.json_values import list_or_none
 from waypost.simulator.apis.errors import bad_parameter, coded_error
-from waypost.simulator.apis.parameters import check_id, read_parameters
+from waypost.simulator.apis.parameters import check_id, must, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -33,17 +34,16 @@ _RULES: Final = (
 )
 
 
-def check_display_name(name: str, value: Any) -> str:
-    """Check that a parameter is a name that a number may show."""
-    if not isinstance(value, str) or not 0 < len(value.strip()) <= _MAX_DISPLAY_NAME_CHARS:
-        raise bad_parameter(f"Param {name} must have 1 to {_MAX_DISPLAY_NAME_CHARS} characters.")
-    return value
+check_display_name: Final = must(
+    f"have 1 to {_MAX_DISPLAY_NAME_CHARS} characters",
+    lambda value: isinstance(value, str) and 0 < len(value.strip()) <= _MAX_DISPLAY_NAME_CHARS,
+)
+"""Checks that a parameter is a name that a number may show."""
 
 
-def _check_links(name: str, value: Any) -> Any:
-    if not isinstance(value, list) or len(value) > _MAX_LINKS:  # pyright: ignore[reportUnknownArgumentType]
-        raise bad_parameter(f"Param {name} must be a list of at most {_MAX_LINKS} URLs.")
-    return value  # pyright: ignore[reportUnknownVariableType]
+def _are_few_links(value: Any) -> bool:
+    links = list_or_none(value)
+    return links is not None and len(links) <= _MAX_LINKS
 
 
 def _accept(_name: str, value: Any) -> Any:
@@ -58,26 +58,16 @@ class OfficialAccountParameters(Struct, frozen=True, omit_defaults=True):
     primary_language: Annotated[Any, _accept] = UNSET
     parent_business_or_brand: Annotated[Any, _accept] = UNSET
     additional_supporting_information: Annotated[Any, _accept] = UNSET
-    supporting_links: Annotated[Any, _check_links] = UNSET
-
-
-def _check_transfer_action(name: str, value: Any) -> str:
-    if value not in _TRANSFER_ACTIONS:
-        raise bad_parameter(f"Param {name} must be one of {', '.join(_TRANSFER_ACTIONS)}.")
-    return value
-
-
-def _check_username(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not _is_username(value):
-        raise bad_parameter(f"Param {name} must have {_RULES}.")
-    return value
+    supporting_links: Annotated[Any, must(f"be a list of at most {_MAX_LINKS} URLs", _are_few_links)] = UNSET
 
 
 class UsernameParameters(Struct, frozen=True, kw_only=True):
     """A username to reserve."""
 
-    transfer_action: Annotated[str, _check_transfer_action] = "none"
-    username: Annotated[str, _check_username]
+    transfer_action: Annotated[
+        str, must(f"be one of {', '.join(_TRANSFER_ACTIONS)}", lambda value: value in _TRANSFER_ACTIONS)
+    ] = "none"
+    username: Annotated[str, must(f"have {_RULES}", lambda value: isinstance(value, str) and _is_username(value))]
 
 
 def decide_display_name(transaction: Transaction, number: Number, *, is_approved: bool) -> str:

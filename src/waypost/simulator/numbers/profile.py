@@ -8,7 +8,7 @@ from msgspec import Struct
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, no_such_object, too_many_elements
 from waypost.simulator.apis.links import is_valid_link, signed_link
-from waypost.simulator.apis.parameters import ProductParameters, given_parameters, text_between
+from waypost.simulator.apis.parameters import ProductParameters, given_parameters, must, text_between
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
 from waypost.simulator.media.uploads import find_by_handle
 from waypost.simulator.state.accounts import Number
@@ -38,16 +38,8 @@ _MAX_COMMAND_NAME_CHARS: Final = 32
 _MAX_COMMAND_TEXT_CHARS: Final = 256
 
 
-def _vertical(name: str, value: Any) -> Any:
-    if value not in VERTICALS and value != "":
-        raise bad_parameter(f"Param {name} must be one of {{{', '.join(VERTICALS)}}}.")
-    return value
-
-
-def _email(name: str, value: Any) -> Any:
-    if not isinstance(value, str) or len(value) > 128 or (value and not _EMAIL.fullmatch(value)):
-        raise bad_parameter(f"Param {name} must be an e-mail address of at most 128 characters.")
-    return value
+def _is_email(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 128 and (not value or _EMAIL.fullmatch(value) is not None)
 
 
 def _websites(name: str, value: Any) -> Any:
@@ -69,8 +61,10 @@ class ProfileParameters(ProductParameters, frozen=True):
     about: Annotated[str, text_between(1, 139)] = ""
     address: Annotated[str, text_between(0, 256)] = ""
     description: Annotated[str, text_between(0, 512)] = ""
-    email: Annotated[str, _email] = ""
-    vertical: Annotated[str, _vertical] = ""
+    email: Annotated[str, must("be an e-mail address of at most 128 characters", _is_email)] = ""
+    vertical: Annotated[str, must(f"be one of {{{', '.join(VERTICALS)}}}", lambda value: value in ("", *VERTICALS))] = (
+        ""
+    )
     websites: Annotated[tuple[str, ...], _websites] = ()
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from waypost.base.json_values import object_of, object_or_none, text_or_none
+from waypost.base.json_values import object_of, object_or_none
 from waypost.simulator.apis.errors import bad_parameter
-from waypost.simulator.apis.parameters import check_boolean, given_parameters, read_parameters
+from waypost.simulator.apis.parameters import check_boolean, given_parameters, must, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.numbers.calling_settings import merge_calling
 from waypost.simulator.state.accounts import Number
@@ -30,17 +30,14 @@ class CommerceParameters(Struct, frozen=True):
     is_cart_enabled: Annotated[bool, check_boolean] = True
 
 
-def _check_key(name: str, value: Any) -> str:
-    key = text_or_none(value)
-    if not key or not key.strip().startswith(_KEY_PREFIX):
-        raise bad_parameter(f"Param {name} must be a public key in PEM format.")
-    return key
+def _is_key(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().startswith(_KEY_PREFIX)
 
 
 class KeyParameters(Struct, frozen=True):
     """The public key for flows."""
 
-    business_public_key: Annotated[str, _check_key]
+    business_public_key: Annotated[str, must("be a public key in PEM format", _is_key)]
 
 
 def show_commerce(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:

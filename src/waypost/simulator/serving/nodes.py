@@ -80,146 +80,108 @@ def _page(item: dict[str, Any], cursor: str) -> dict[str, Any]:
 
 _ACCOUNTS: Final = _page(_ACCOUNT, "MTAwMDAwMDAwMDAwMDAwMQ")
 _CODES: Final = _page(_QR_CODE, "OTk4MjM5OTk5OTk5OTk5IFpJS0NCSUwyNFNBN0Ix")
+_APP_SUBSCRIPTIONS: Final = {
+    "data": [
+        {
+            "object": "whatsapp_business_account",
+            "callback_url": "https://business.example/webhooks",
+            "active": True,
+            "fields": [{"name": "messages", "version": "v25.0"}],
+        }
+    ]
+}
+_AUTOMATION: Final = {
+    "conversational_automation": {
+        "prompts": ["Book a table"],
+        "commands": [{"command_name": "book", "command_description": "Book a table"}],
+        "enable_welcome_message": True,
+        "id": _NUMBER_ID,
+    },
+    "id": _NUMBER_ID,
+}
+_COMMERCE: Final = {"data": [{"is_catalog_visible": False, "is_cart_enabled": True, "id": _NUMBER_ID}]}
+_ENCRYPTION: Final = {**_KEY, "data": [_KEY]}
+_FLOWS: Final = _page(_FLOW, "MDAxNzYwMDAwMDAwMDAwLjU")
+_GROUPS: Final = _page(
+    {"id": _GROUP_ID, "subject": "Tea lovers", "creation_timestamp": 1760000000}, "MDAxNzYwMDAwMDAwMDAw"
+)
+_JOIN_REQUESTS: Final = _page(
+    {
+        "join_request_id": "MTU1NTEyMzQ1Njc6ODYxNTE1NTQ4NTAwMDQxMTc3",
+        "creation_timestamp": 1760000000,
+        "wa_id": "15551234567",
+        "user_id": "US.339559662758292759",
+    },
+    "MDAxNzYwMDAwMDAwMDAw",
+)
+_GROUP: Final = {"messaging_product": "whatsapp", "id": _GROUP_ID, "subject": "Tea lovers"}
+_INVITE_LINK: Final = {
+    "messaging_product": "whatsapp",
+    "invite_link": "https://chat.whatsapp.com/e3bbab6d7cf877cedd2b0f",
+}
+_NUMBERS: Final = _page(_NUMBER, "MjAwMDAwMDAwMDAwMDAwMg")
+_SETTINGS: Final = {"calling": {"status": "ENABLED"}}
+_CONFIGURATIONS: Final = {"data": [{"payment_configurations": [_CONFIGURATION]}]}
+_ONE_CONFIGURATION: Final = {"data": [_CONFIGURATION]}
+_SUBSCRIPTIONS: Final = {
+    "data": [
+        {
+            "whatsapp_business_api_data": {
+                "id": _APP_ID,
+                "name": "Acme",
+                "link": f"https://www.facebook.com/games/?app_id={_APP_ID}",
+            }
+        }
+    ]
+}
+_TEMPLATE: Final = {
+    "name": "order_update",
+    "parameter_format": "POSITIONAL",
+    "components": [
+        {"type": "BODY", "text": "Hello {{1}}, your order is on its way.", "example": {"body_text": [["Ann"]]}}
+    ],
+    "language": "en_US",
+    "status": "APPROVED",
+    "category": "UTILITY",
+    "id": "1000000000000004",
+}
+_USERNAME: Final = {"username": "acme.shop", "status": "reserved"}
+_SUGGESTIONS: Final = {"data": [{"username_suggestions": ["acmeshop", "acme_shop", "acme_shop_official"]}]}
 
 operation.read("accounts.list_owned", Business, "owned_whatsapp_business_accounts", list_owned_accounts, _ACCOUNTS)
 operation.read("accounts.list_shared", Business, "client_whatsapp_business_accounts", list_shared_accounts, _ACCOUNTS)
 operation.read("accounts.read", Account, "", show_account, _ACCOUNT)
 operation.read(
-    "apps.read_subscriptions",
-    GraphApp,
-    "subscriptions",
-    list_app_subscriptions,
-    {
-        "data": [
-            {
-                "object": "whatsapp_business_account",
-                "callback_url": "https://business.example/webhooks",
-                "active": True,
-                "fields": [{"name": "messages", "version": "v25.0"}],
-            }
-        ]
-    },
-    permission=None,
+    "apps.read_subscriptions", GraphApp, "subscriptions", list_app_subscriptions, _APP_SUBSCRIPTIONS, permission=None
 )
-operation.read(
-    "automation.read",
-    Number,
-    "conversational_automation",
-    show_automation,
-    {
-        "conversational_automation": {
-            "prompts": ["Book a table"],
-            "commands": [{"command_name": "book", "command_description": "Book a table"}],
-            "enable_welcome_message": True,
-            "id": _NUMBER_ID,
-        },
-        "id": _NUMBER_ID,
-    },
-)
-operation.read(
-    "commerce.read",
-    Number,
-    "whatsapp_commerce_settings",
-    show_commerce,
-    {"data": [{"is_catalog_visible": False, "is_cart_enabled": True, "id": _NUMBER_ID}]},
-)
-operation.read("encryption.read", Number, "whatsapp_business_encryption", show_key, {**_KEY, "data": [_KEY]})
-operation.read("flows.list", Account, "flows", list_flows, _page(_FLOW, "MDAxNzYwMDAwMDAwMDAwLjU"))
+operation.read("automation.read", Number, "conversational_automation", show_automation, _AUTOMATION)
+operation.read("commerce.read", Number, "whatsapp_commerce_settings", show_commerce, _COMMERCE)
+operation.read("encryption.read", Number, "whatsapp_business_encryption", show_key, _ENCRYPTION)
+operation.read("flows.list", Account, "flows", list_flows, _FLOWS)
 operation.read("flows.read", Flow, "", show_flow, _FLOW)
-operation.read(
-    "groups.list",
-    Number,
-    "groups",
-    list_groups,
-    _page({"id": _GROUP_ID, "subject": "Tea lovers", "creation_timestamp": 1760000000}, "MDAxNzYwMDAwMDAwMDAw"),
-    permission=MESSAGING,
-)
+operation.read("groups.list", Number, "groups", list_groups, _GROUPS, permission=MESSAGING)
 operation.read(
     "groups.list_join_requests",
     SimulatedGroup,
     "join_requests",
     list_join_requests,
-    _page(
-        {
-            "join_request_id": "MTU1NTEyMzQ1Njc6ODYxNTE1NTQ4NTAwMDQxMTc3",
-            "creation_timestamp": 1760000000,
-            "wa_id": "15551234567",
-            "user_id": "US.339559662758292759",
-        },
-        "MDAxNzYwMDAwMDAwMDAw",
-    ),
+    _JOIN_REQUESTS,
     permission=MESSAGING,
 )
+operation.read("groups.read", SimulatedGroup, "", show_group, _GROUP, permission=MESSAGING)
 operation.read(
-    "groups.read",
-    SimulatedGroup,
-    "",
-    show_group,
-    {"messaging_product": "whatsapp", "id": _GROUP_ID, "subject": "Tea lovers"},
-    permission=MESSAGING,
+    "groups.read_invite_link", SimulatedGroup, "invite_link", show_invite_link, _INVITE_LINK, permission=MESSAGING
 )
-operation.read(
-    "groups.read_invite_link",
-    SimulatedGroup,
-    "invite_link",
-    show_invite_link,
-    {"messaging_product": "whatsapp", "invite_link": "https://chat.whatsapp.com/e3bbab6d7cf877cedd2b0f"},
-    permission=MESSAGING,
-)
-operation.read("numbers.list", Account, "phone_numbers", list_numbers, _page(_NUMBER, "MjAwMDAwMDAwMDAwMDAwMg"))
+operation.read("numbers.list", Account, "phone_numbers", list_numbers, _NUMBERS)
 operation.read("numbers.read", Number, "", show_number, _NUMBER)
-operation.read("numbers.read_settings", Number, "settings", show_settings, {"calling": {"status": "ENABLED"}})
+operation.read("numbers.read_settings", Number, "settings", show_settings, _SETTINGS)
+operation.read("payment_configurations.list", Account, "payment_configurations", list_configurations, _CONFIGURATIONS)
 operation.read(
-    "payment_configurations.list",
-    Account,
-    "payment_configurations",
-    list_configurations,
-    {"data": [{"payment_configurations": [_CONFIGURATION]}]},
-)
-operation.read(
-    "payment_configurations.read", Account, "payment_configuration/{}", show_configuration, {"data": [_CONFIGURATION]}
+    "payment_configurations.read", Account, "payment_configuration/{}", show_configuration, _ONE_CONFIGURATION
 )
 operation.read("qr_codes.list", Number, "message_qrdls", list_qr_codes, _CODES)
 operation.read("qr_codes.read", Number, "message_qrdls/{}", list_qr_codes, _CODES)
-operation.read(
-    "subscriptions.list",
-    Account,
-    "subscribed_apps",
-    list_subscribed_apps,
-    {
-        "data": [
-            {
-                "whatsapp_business_api_data": {
-                    "id": _APP_ID,
-                    "name": "Acme",
-                    "link": f"https://www.facebook.com/games/?app_id={_APP_ID}",
-                }
-            }
-        ]
-    },
-)
-operation.read(
-    "templates.read",
-    SimulatedTemplate,
-    "",
-    show_template,
-    {
-        "name": "order_update",
-        "parameter_format": "POSITIONAL",
-        "components": [
-            {"type": "BODY", "text": "Hello {{1}}, your order is on its way.", "example": {"body_text": [["Ann"]]}}
-        ],
-        "language": "en_US",
-        "status": "APPROVED",
-        "category": "UTILITY",
-        "id": "1000000000000004",
-    },
-)
-operation.read("username.read", Number, "username", show_username, {"username": "acme.shop", "status": "reserved"})
-operation.read(
-    "username.suggestions",
-    Number,
-    "username_suggestions",
-    suggest_usernames,
-    {"data": [{"username_suggestions": ["acmeshop", "acme_shop", "acme_shop_official"]}]},
-)
+operation.read("subscriptions.list", Account, "subscribed_apps", list_subscribed_apps, _SUBSCRIPTIONS)
+operation.read("templates.read", SimulatedTemplate, "", show_template, _TEMPLATE)
+operation.read("username.read", Number, "username", show_username, _USERNAME)
+operation.read("username.suggestions", Number, "username_suggestions", suggest_usernames, _SUGGESTIONS)
