@@ -420,7 +420,7 @@ class QueueScheduler:
     @property
     def has_more_to_read(self) -> bool:
         """True if another read is to be made before what is in memory is all that can be claimed."""
-        return any(group.needs_read for group in self.groups.values())
+        return any(group.more and group.needs_read for group in self.groups.values())
 
     def claim_due(self, *, at_most: int, share: int, now_ms: int, may_start: MayStart | None) -> list[Job]:
         """Return due heads, one of each group in turn, no group beyond its share.

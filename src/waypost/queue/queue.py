@@ -400,7 +400,7 @@ class JobQueue:
             )
             if self._database.is_exclusive and queue_name in self._scanned_ms:
                 self._fully_known.add(queue_name)
-        groups = [group for group in scheduler.groups.values() if group.needs_read]
+        groups = [group for group in scheduler.groups.values() if group.more and group.needs_read]
         if not groups:
             return
         for group in groups:

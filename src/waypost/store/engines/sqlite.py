@@ -314,7 +314,7 @@ class SqliteBulkStatements:
             index = f" INDEXED BY {statement.index}" if statement.index else ""
             text = self._texts[statement] = statement.text(conditions, index)
         # A writing transaction is alone: nothing is locked
-        return self.driver.execute(text, [_encode_list(values) for values in lists]).fetchall()
+        return self.driver.execute(text, tuple(map(_encode_list, lists))).fetchall()
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
         text = f"SELECT member.value FROM json_each(?) AS member WHERE {statement.condition}"
