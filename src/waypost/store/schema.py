@@ -59,9 +59,8 @@ STORAGE_PARAMETERS: Final[
     "processes": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
     "rate_windows": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50",
     "sequences": "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",  # counted up in place
-    # large: the default fraction is more than a day's rows; each message is updated four times soon after its insert,
-    # in the room that is left in its page
-    "messages": "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=60",
+    # large: the default fraction is more than a day's rows; each message is updated four times soon after its insert
+    "messages": "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
     "webhook_items": "autovacuum_vacuum_scale_factor=0.02",
 }
 
