@@ -97,7 +97,7 @@ def _read_chat(
         elif sends_webhook and phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES:
             content = phone_status(state.settings.value, phone, item.callback_data)
             transaction.send(Update(number.waba_id, at_ms, "read", number.phone_number_id, item.wamid, content))
-    transaction.follow(state.outbox.wake_events(number.waba_id).set)
+    transaction.follow(state.outbox.wake_events[number.waba_id].set)
     return len(unread)
 
 

@@ -1,6 +1,7 @@
 """Control API calls for actions on phones: send, tap, reply, pay, read, change number, opt out, block, report."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -19,7 +20,7 @@ from waypost.simulator.handsets.actions import (
     set_marketing_preference,
 )
 from waypost.simulator.handsets.control import PhoneDetails, phone_details
-from waypost.simulator.handsets.inboxes import any_unread, find_message, wait_for_messages
+from waypost.simulator.handsets.inboxes import find_message, has_unread, wait_for_messages
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
     PHONE_MEDIA_KINDS,
@@ -237,7 +238,7 @@ async def read_messages(state: SimulatorState, phone: PathPhone, body: MessageBo
         item = await _wait_for_message(state, phone, body, bool)
         numbers = [state.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
-        await wait_for_messages(state, phone, wait_ms=body.wait_ms, is_complete=any_unread(state.clock))
+        await wait_for_messages(state, phone, wait_ms=body.wait_ms, is_complete=partial(has_unread, state))
     return {"read": await state.transact(read_chats(state, phone, numbers))}
 
 

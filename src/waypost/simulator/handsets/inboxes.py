@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict, TypeVar, cast
 
 import msgspec
 
-from waypost.base.clock import HOUR_MS, Clock
+from waypost.base.clock import HOUR_MS
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
 
@@ -57,10 +57,9 @@ async def list_quoted(
 async def wait_for_new_message(state: SimulatorState, phone: str, *, wait_ms: int) -> None:
     """Wait until the phone has an unread message, or shows one that it did not show before."""
     shown = {item.wamid for item in await list_messages(state, phone, after=0, limit=100)}
-    has_unread = any_unread(state.clock)
 
     def is_complete(items: list[SimulatedMessage]) -> bool:
-        return has_unread(items) or any(item.wamid not in shown for item in items)
+        return has_unread(state, items) or any(item.wamid not in shown for item in items)
 
     await wait_for_messages(state, phone, wait_ms=wait_ms, is_complete=is_complete)
 
@@ -112,14 +111,10 @@ async def find_message(state: SimulatorState, phone: str, wamid: str) -> Simulat
     return next(iter(await MESSAGES.find(state.store, wamid=wamid, phone=phone)), None)
 
 
-def any_unread(clock: Clock) -> Callable[[list[SimulatedMessage]], bool]:
-    """Return a condition for `wait_for`: a message from a business is unread."""
-
-    def has_unread(items: list[SimulatedMessage]) -> bool:
-        now_ms = clock.now_ms()
-        return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
-
-    return has_unread
+def has_unread(state: SimulatorState, items: list[SimulatedMessage]) -> bool:
+    """True if a message from a business is unread."""
+    now_ms = state.clock.now_ms()
+    return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
 
 
 MessageView = TypedDict(

@@ -16,7 +16,7 @@ from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.phones import PHONES, fill_user_id
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, set_status
-from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, delete_scheduled
+from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, Update, delete_scheduled
 
 operation = ControlOperations()
 
@@ -47,7 +47,7 @@ async def emit_status(state: SimulatorState, body: StatusBody) -> dict[str, str]
     accepted = "a wamid from GET /control/deliveries, and the name of a status"
     if message is None:
         raise ControlApiError("message_id", "no business has sent such a message", accepted, status=404)
-    if body.status in (MESSAGE_UPDATE, TEMPLATE_UPDATE):
+    if body.status == MESSAGE_UPDATE:
         raise ControlApiError("status", "is not a status", accepted)
     number_id = message.phone_number_id
     waba_id = state.accounts.numbers[number_id].waba_id
@@ -84,4 +84,4 @@ async def emit_status(state: SimulatorState, body: StatusBody) -> dict[str, str]
 async def emit_account_update(state: SimulatorState, body: WebhookUpdateBody, account: PathAccount) -> dict[str, bool]:
     """Send an update about an account through its webhooks: signed, and retried."""
     await state.transact(lambda transaction: transaction.notify(account.waba_id, body.field, body.value))
-    return {"queued": state.outbox.has_subscribers(account.waba_id, body.field)}
+    return {"queued": state.accounts.has_receiver(account.waba_id, body.field)}

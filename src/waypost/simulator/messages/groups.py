@@ -72,7 +72,7 @@ def _plan_delivery(
     identity = phone.identity_members("recipient_participant_id", "recipient_participant_user_id")
     contact = phone if state.settings.value.statuses_contacts else None
     pricing = pricing_member(f"group_{category}", is_free=category == "service")
-    is_reported = state.outbox.has_subscribers(number.waba_id) and message.type not in SENT_ONLY_TYPES
+    is_reported = state.accounts.has_receiver(number.waba_id) and message.type not in SENT_ONLY_TYPES
 
     def content(members: dict[str, Any]) -> dict[str, Any]:
         return status_content({**group_members, **identity}, message.callback_data, members, contact=contact)

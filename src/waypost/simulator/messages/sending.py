@@ -129,10 +129,10 @@ async def _write_message(
     is_held = is_paced or (bool(links) and decision.delivery_plan.failed_code is None)
     script_plan = decision.script_plan.postpone() if is_held else decision.script_plan
     updates = plan(decision.delivery_plan)
+    insert = MESSAGES.insert(message if is_held else replace(message, **asdict(decision.delivery_plan)))
 
     def write(transaction: Transaction) -> None:
-        stored = message if is_held else replace(message, **asdict(decision.delivery_plan))
-        transaction.add(MESSAGES.insert(stored))
+        transaction.add(insert)
         transaction.run(
             *notes,
             *map(PLANNED_ACTIONS.insert, script_plan.actions),

@@ -62,7 +62,7 @@ def plan_updates(
     the only status without a user id. A reaction has no status after `sent`.
     """
     settings = state.settings.value
-    if not state.outbox.has_subscribers(number.waba_id):
+    if not state.accounts.has_receiver(number.waba_id):
         return []
 
     def status(kind: str, due_ms: int, content: dict[str, Any]) -> Update:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
@@ -9,19 +10,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.written_numbers import ascii_json, encode_json
-from waypost.simulator.state.accounts import Accounts, Number
+from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.settings import SimulatorSettings
 from waypost.simulator.storage.store import Statement, Store
-from waypost.simulator.storage.tables.updates import (
-    MESSAGE_UPDATE,
-    OUTBOX,
-    SUBSCRIPTION_KIND,
-    TEMPLATE_UPDATE,
-    NextDue,
-    Outlet,
-    Update,
-)
+from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, OUTBOX, SUBSCRIPTION_KIND, NextDue, Outlet, Update
 
 
 class WakeEvents:
@@ -54,31 +47,16 @@ _FIELDS_WITHOUT_TIME: Final = frozenset(
 class Outbox:
     """Assigns update ids, wakes deliveries, and returns due updates."""
 
-    def __init__(self, store: Store, accounts: Accounts) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._accounts = accounts
         self.ids = itertools.count(1)
         """Of updates, in the order in which they are sent; drawn on the writer's thread."""
-        self._wake_events: dict[str, WakeEvents] = {}
+        self.wake_events: defaultdict[str, WakeEvents] = defaultdict(WakeEvents)
+        """Of an account's deliveries."""
 
     async def open(self) -> None:
         """Continue after the last id in the file."""
         self.ids = itertools.count(await OUTBOX.highest(self._store, "id") + 1)
-
-    def has_subscribers(self, waba_id: str, field: str = "") -> bool:
-        """True if an app receives updates of the account or of one of its numbers, or those about a field."""
-        return self._accounts.has_receiver(waba_id, field)
-
-    def wake_events(self, waba_id: str) -> WakeEvents:
-        """Return the events that wake the account's deliveries."""
-        wakes = self._wake_events.get(waba_id)
-        if wakes is None:
-            wakes = self._wake_events[waba_id] = WakeEvents()
-        return wakes
-
-    def template_update(self, waba_id: str, at_ms: int, template_id: str, value: dict[str, Any]) -> Update:
-        """Return the update about a changed template."""
-        return Update(waba_id, at_ms, TEMPLATE_UPDATE, "", template_id, value)
 
     async def due_updates(self, outlet: Outlet, *, now_ms: int, limit: int) -> list[Update]:
         """Return the updates of an outlet that are due, in the order of due time and id."""

@@ -122,10 +122,10 @@ class Transaction:
         """Send webhooks, each if its account has a receiver of its field."""
         outbox = self.state.outbox
         for (waba_id, webhook_field), same in itertools.groupby(updates, lambda update: (update.waba_id, update.field)):
-            if outbox.has_subscribers(waba_id, webhook_field):
+            if self.state.accounts.has_receiver(waba_id, webhook_field):
                 for update in same:
                     self.add(add_update(update, next(outbox.ids)))
-            self.effects[outbox.wake_events(waba_id).set] = None
+            self.effects[outbox.wake_events[waba_id].set] = None
 
     def notify(
         self, waba_id: str, field: str, value: dict[str, Any], *, at_ms: int | None = None, subject: str = ""
@@ -180,7 +180,7 @@ class SimulatorState:
         folder = settings.path.with_name(settings.path.name + ".files")
         self.files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.accounts = Accounts(store)
-        self.outbox = Outbox(store, self.accounts)
+        self.outbox = Outbox(store)
         self.delivery_signals = DeliverySignals(store, clock)
         pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=POST_TIMEOUT_S)
         self.link_fetcher = MediaLinkFetcher(settings.media_networks)

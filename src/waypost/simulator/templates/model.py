@@ -430,10 +430,6 @@ def _lock_name(transaction: Transaction, template: SimulatedTemplate, *, for_all
 
 
 def _send(transaction: Transaction, template: SimulatedTemplate, events: TemplateEvents) -> None:
-    state, waba_id, template_id = transaction.state, template.waba_id, template.template_id
     for field, value in events:
-        if field == _STATUS_FIELD:
-            transaction.send(state.outbox.template_update(waba_id, state.clock.now_ms(), template_id, value))
-        else:
-            transaction.notify(waba_id, field, value, subject=template_id)
-    transaction.follow(state.templates_changed.set)
+        transaction.notify(template.waba_id, field, value, subject=template.template_id)
+    transaction.follow(transaction.state.templates_changed.set)

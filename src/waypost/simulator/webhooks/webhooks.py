@@ -122,7 +122,7 @@ def start_loops(state: SimulatorState, waba_id: str) -> None:
     for outlet in state.accounts.outlets((waba_id,)):
         if outlet not in loops:
             name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
-            wake = state.outbox.wake_events(waba_id).add_event()
+            wake = state.outbox.wake_events[waba_id].add_event()
             turn = partial(_deliver, state, outlet, wake)
             loops[outlet] = Loop(name, turn, partial(state.wait, wake), log=_SIMULATOR_LOG)
             loops[outlet].start()
@@ -151,7 +151,7 @@ async def retry_now(state: SimulatorState, waba_id: str) -> None:
     app_ids = {retry.outlet.app_id for retry in _account_retries(state, waba_id)}
     await state.transact(lambda transaction: delete_retries(transaction, waba_id, *app_ids))
     start_loops(state, waba_id)
-    state.outbox.wake_events(waba_id).set()
+    state.outbox.wake_events[waba_id].set()
 
 
 def delete_retries(transaction: Transaction, waba_id: str, *app_ids: str) -> None:

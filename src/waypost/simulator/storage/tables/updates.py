@@ -12,10 +12,9 @@ from waypost.simulator.storage.store import Statement, Values
 from waypost.simulator.storage.tables.table import Table, column_value
 
 MESSAGE_UPDATE: Final = "message"
-TEMPLATE_UPDATE: Final = "template"
 FIELD_PREFIX: Final = "field:"
-"""The kinds of update: a message; a template's status; `field:` and the name of a webhook field
-whose whole value is stored; every other kind is the name of a message's status."""
+"""The kinds of update: a message; `field:` and the name of a webhook field whose whole value is stored; every other
+kind is the name of a message's status."""
 
 MESSAGES_FIELD: Final = "messages"
 # fmt: off
@@ -57,7 +56,7 @@ class Update(msgspec.Struct, frozen=True):
 
     waba_id: str
     due_ms: int
-    kind: str  # `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`
+    kind: str  # `sent`, `delivered`, `read`, `failed`, …; `message`; or `field:…`
     phone_number_id: str  # the business number it is about; empty for what is about the account
     subject: str  # the message's or the template's id, or empty
     # what the webhook has about it: the value of a field; `contacts` and `messages`; or `status`, without the members
@@ -69,8 +68,6 @@ class Update(msgspec.Struct, frozen=True):
     @property
     def field(self) -> str:
         """The webhook field of an update with its own entry; empty for messages and statuses."""
-        if self.kind == TEMPLATE_UPDATE:
-            return "message_template_status_update"
         return self.kind.removeprefix(FIELD_PREFIX) if self.kind.startswith(FIELD_PREFIX) else ""
 
 
