@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import APP, OPERATOR, message, template
+from tests.support.loop_time import time_passes
 from tests.support.polling import HANGS_AFTER_S
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import Outcome
@@ -22,7 +24,6 @@ class TinyOperator:
     """A real server; `responses` are sent one after the other, and the last one repeatedly."""
 
     adapter: CloudOperator
-    impatient: CloudOperator
     account: OperatorAccount = OPERATOR
     responses: list[Responder] = field(default_factory=list[Responder])
     requests: list[tuple[str, str, Any, dict[str, str]]] = field(
@@ -36,17 +37,16 @@ class TinyOperator:
         return await respond(request)
 
     async def send(self) -> Outcome:
-        return await self._adapter().send(self.account, APP, message(), template=None, reply_to=None, copies={})
+        with self._time_passes():
+            return await self.adapter.send(self.account, APP, message(), template=None, reply_to=None, copies={})
 
     async def submit(self) -> Outcome:
-        return await self._adapter().submit_template(self.account, template(), {})
+        with self._time_passes():
+            return await self.adapter.submit_template(self.account, template(), {})
 
-    def _adapter(self) -> CloudOperator:
-        """Return the adapter with the short timeout only for an operator that never responds.
-
-        With any other response a slow machine could run into it.
-        """
-        return self.impatient if never_respond in self.responses else self.adapter
+    def _time_passes(self) -> AbstractContextManager[None]:
+        """Let the timeout pass only once an operator that never responds has the request."""
+        return time_passes(HANGS_AFTER_S, when=lambda: self.requests and never_respond in self.responses)
 
 
 def json_response(body: Any, status: int = 200, **headers: str) -> Responder:
@@ -89,10 +89,9 @@ async def never_respond(_request: web.Request) -> web.StreamResponse:
 
 @pytest.fixture
 async def tiny() -> AsyncIterator[TinyOperator]:
-    adapter, impatient = CloudOperator(timeout_s=HANGS_AFTER_S), CloudOperator(timeout_s=2)
+    adapter = CloudOperator(timeout_s=HANGS_AFTER_S)
     await adapter.open()
-    await impatient.open()
-    tiny = TinyOperator(adapter, impatient)
+    tiny = TinyOperator(adapter)
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", tiny.handle)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -102,5 +101,4 @@ async def tiny() -> AsyncIterator[TinyOperator]:
     tiny.account = replace(OPERATOR, base_url=f"http://127.0.0.1:{port}")
     yield tiny
     await adapter.close()
-    await impatient.close()
     await runner.cleanup()
