@@ -103,7 +103,7 @@ def lay_foundation(settings: Settings, clock: Clock, ids: Ids, adapters: Mapping
             files=make_media_files(settings),
             clock=clock,
             ids=ids,
-            chance=random.Random(),  # noqa: S311  spreads retries; not used for secrets
+            chance=random.Random(ids.secret()),  # noqa: S311  spreads retries; with seeded ids it repeats
             public_url=settings.address,
             hold_ms=settings.hold_events_s * 1000,
             is_held=settings.hold,

@@ -489,7 +489,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _has_unread_bytes(self) -> bool:
         """True if the socket has received something, or its end, that has not been read."""
         bound = self.transport.get_extra_info("socket")
-        if bound is None:
+        if bound is None or bound.fileno() < 0:  # a closed one
             return False
         poll = select.poll()
         poll.register(bound.fileno(), select.POLLIN)

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,6 +12,7 @@ import msgspec
 from waypost.base.batching import GroupCommit, GroupCommitClosed
 from waypost.base.files import create_private
 from waypost.base.telemetry.logs import log
+from waypost.base.threads import ThreadPool
 
 QueryResult = TypeVar("QueryResult")
 Values = Mapping[str, Any]
@@ -61,8 +61,8 @@ class Store:
     def __init__(self, path: Path, schema: str) -> None:
         self._path = path
         self._schema = _STATE + schema
-        self._writing = ThreadPoolExecutor(1, thread_name_prefix="simulator-writer")
-        self._reading = ThreadPoolExecutor(1, thread_name_prefix="simulator-reader")
+        self._writing = ThreadPool(1, "simulator-writer")
+        self._reading = ThreadPool(1, "simulator-reader")
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._commit = GroupCommit(self._transaction, self._writing)
@@ -98,12 +98,11 @@ class Store:
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         create_private(self._path)
-        loop = self._loop = asyncio.get_running_loop()
-        writer = await loop.run_in_executor(self._writing, self._connect)
-        self._writer = writer
+        self._loop = asyncio.get_running_loop()
+        writer = self._writer = await self._writing.run(self._connect)
         with self._translate_damage():
-            await loop.run_in_executor(self._writing, _create_tables, writer, self._path, self._schema)
-        self._reader = await loop.run_in_executor(self._reading, self._connect)
+            await self._writing.run(_create_tables, writer, self._path, self._schema)
+        self._reader = await self._reading.run(self._connect)
         values = {"kinds": msgspec.json.encode(list(self.cached)).decode()}
         for kind, owner, key, body in await self.read(lambda reader: reader.execute(_LOAD, values).fetchall()):
             self.cached[kind].load(body, key, owner)
@@ -121,12 +120,11 @@ class Store:
 
     async def close(self) -> None:
         """Commit pending writes, then close the file."""
-        loop = asyncio.get_running_loop()
         await self._commit.close()
         if self._reader is not None:
-            await loop.run_in_executor(self._reading, self._reader.close)
+            await self._reading.run(self._reader.close)
         if self._writer is not None:
-            await loop.run_in_executor(self._writing, self._writer.close)
+            await self._writing.run(self._writer.close)
         self._reading.shutdown()
         self._writing.shutdown()
 
@@ -155,7 +153,7 @@ class Store:
         reader = self._reader
         assert reader is not None, "the store is not open"  # noqa: S101  a defect, not an input
         with self._translate_damage():
-            return await asyncio.get_running_loop().run_in_executor(self._reading, query, reader)
+            return await self._reading.run(query, reader)
 
     async def rows(self, row_type: Callable[..., QueryResult], statement: str, **values: Any) -> list[QueryResult]:
         """Return the rows of a statement, each created from its columns by name."""
