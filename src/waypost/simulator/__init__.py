@@ -1,4 +1,9 @@
-"""Simulator of the operator's Graph API, with phones; shares only `base` with the service."""
+"""Simulator of the operator's Graph API, with phones; shares only `base` with the service.
+
+From the bottom: `apis` has how calls are declared and read, `storage` the file, and `state` the context that every
+function works on. Each subject above has its `model`, its `graph` and its `control`, as far as it needs them; `serving`
+lists the calls of all subjects and serves them.
+"""
 
 from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
