@@ -110,9 +110,9 @@ def number_view(state: SimulatorState, number: Number) -> NumberView:
 )
 async def put_number_status(state: SimulatorState, body: NumberStatusBody, number: PathNumber) -> dict[str, Any]:
     """Set a number's quality, messaging limit and statuses, without a webhook."""
-    record = {**state.record(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
-    await state.save_record(number.phone_number_id, NUMBER_STATUS, record)
-    return {"phone_number_id": number.phone_number_id, **record}
+    number_id, changes = number.phone_number_id, present_members(body)
+    await state.transact(lambda transaction: transaction.change_record(number_id, NUMBER_STATUS, **changes))
+    return {"phone_number_id": number_id, **state.record(number_id, NUMBER_STATUS)}
 
 
 @operation("GET", "/control/numbers/{phone_number_id}/names")
@@ -134,25 +134,23 @@ async def decide_names(state: SimulatorState, body: NamesBody, number: PathNumbe
                 member, "was not requested", f"a number with a {needed.replace('_', ' ')}", status=409
             )
 
-    def write(transaction: Transaction) -> str:
+    def write(transaction: Transaction) -> None:
         if body.official_account is not UNSET:
             transaction.change_record(number.phone_number_id, NAMES, oba_status=body.official_account)
         if body.username is not UNSET:
             transaction.change_record(number.phone_number_id, NAMES, username_status=body.username)
-        if body.display_name is UNSET:
-            return ""
-        return decide_display_name(transaction, number, is_approved=body.display_name == "APPROVED")
+        if body.display_name is not UNSET:
+            value = {
+                "display_phone_number": number.phone_number,
+                "decision": body.display_name,
+                "requested_verified_name": decide_display_name(
+                    transaction, number, is_approved=body.display_name == "APPROVED"
+                ),
+                "rejection_reason": body.rejection_reason,
+            }
+            transaction.notify(number.waba_id, "phone_number_name_update", value)
 
-    name = await state.transact(write)
-    if body.display_name is not UNSET:
-        value = {
-            "display_phone_number": number.phone_number,
-            "decision": body.display_name,
-            "requested_verified_name": name,
-            "rejection_reason": body.rejection_reason,
-        }
-        field = "phone_number_name_update"
-        await state.transact(lambda transaction: transaction.notify(number.waba_id, field, value))
+    await state.transact(write)
     return await show_names(state, state.accounts.numbers[number.phone_number_id])
 
 
