@@ -144,9 +144,13 @@ MessageView = TypedDict(
         "payment": NotRequired[dict[str, Any]],
         "transactions": NotRequired[list[dict[str, Any]]],
         "not_fetched": NotRequired[list[str]],
+        "marketing_messages": NotRequired[bool],
         # of a message from a phone
         "button": NotRequired[dict[str, Any]],
         "order": NotRequired[dict[str, Any]],
+        "response": NotRequired[dict[str, Any]],
+        "system": NotRequired[dict[str, Any]],
+        "unsupported": NotRequired[dict[str, Any]],
         "forwarded": NotRequired[bool],
         "frequently_forwarded": NotRequired[bool],
         # of a message to a phone
