@@ -4,18 +4,16 @@ Source: Standard Webhooks 1.0, "Signature scheme": `v1` is HMAC-SHA256 over id, 
 joined by full stops; several signatures are separated by spaces.
 """
 
+import hmac
 from base64 import b64encode
 from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from hashlib import sha256
-from operator import methodcaller
-from typing import Any, Final
+from typing import Final
 
 from waypost import __version__
 from waypost.domain.callbacks import CALLBACK_CONTENT_TYPE
 
-BLOCK_BYTES: Final = 64  # of SHA-256. Source: FIPS 180-4, section 1
 _CONSTANT_HEADERS: Final = {"Content-Type": CALLBACK_CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}"}
 
 
@@ -31,29 +29,16 @@ def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) ->
     signed = f"{id}.{at_s}.".encode() + body
     signatures = ""
     for key in keys:
-        inner, outer = map(_copy_hash, _padded_keys(key))
-        inner.update(signed)
-        outer.update(inner.digest())
-        signatures += f" v1,{b2a_base64(outer.digest(), newline=False).decode()}"
+        begun = _begun_hash(key).copy()
+        begun.update(signed)
+        signatures += f" v1,{b2a_base64(begun.digest(), newline=False).decode()}"
     return {"webhook-id": id, "webhook-timestamp": str(at_s), "webhook-signature": signatures[1:]}
 
 
-_copy_hash: Final = methodcaller("copy")
-
-
 @lru_cache(maxsize=1024)
-def _padded_keys(key: bytes) -> tuple[Any, Any]:
-    """Return the inner and the outer hash of an HMAC, begun with a key: a copy takes half the time of `hmac.digest`.
-
-    Args:
-        key: at most 64 bytes, as ours are.
-
-    Source: RFC 2104, section 2.
-    """
-    if len(key) > BLOCK_BYTES:
-        raise ValueError("the key is longer than a block of the hash")
-    padded = key.ljust(BLOCK_BYTES, b"\0")
-    return sha256(bytes(byte ^ 0x36 for byte in padded)), sha256(bytes(byte ^ 0x5C for byte in padded))
+def _begun_hash(key: bytes) -> hmac.HMAC:
+    """Return the hash that has read a key: a copy takes two thirds of the time of `hmac.digest`."""
+    return hmac.new(key, digestmod="sha256")
 
 
 def merge_headers(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
