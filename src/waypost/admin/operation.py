@@ -83,23 +83,16 @@ class AdminOperations:
 
 @dataclass(frozen=True, slots=True)
 class AdminRoute:
-    """One operation.
-
-    Attributes:
-        request_type: the struct of its body, or for GET and DELETE of its query; None: neither is read.
-        response_type: of what the function returns, encoded as JSON; a member with `UnsetType` may be absent.
-        function: carries it out.
-        path_numbers: by path parameter, whether it is a number; all others are texts.
-        shows_secret: True if reading it is an action too, which the audit log records.
-    """
+    """One operation."""
 
     method: Method
     path: str
+    # the struct of its body, or for GET and DELETE of its query; None: neither is read
     request_type: type[msgspec.Struct] | type[AnyFields] | None
-    response_type: Any
-    function: Callable[..., Awaitable[Any]]
-    path_numbers: Mapping[str, bool]
-    shows_secret: bool = False
+    response_type: Any  # of what the function returns, encoded as JSON; a member with `UnsetType` may be absent
+    function: Callable[..., Awaitable[Any]]  # carries it out
+    path_numbers: Mapping[str, bool]  # by path parameter, whether it is a number; all others are texts
+    shows_secret: bool = False  # True if reading it is an action too, which the audit log records
 
     @property
     def name(self) -> str:

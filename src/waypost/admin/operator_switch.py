@@ -91,23 +91,16 @@ class MissingTemplate(msgspec.Struct):
 
 
 class Switched(msgspec.Struct):
-    """The result of a switch, or of a dry run.
-
-    Attributes:
-        left: id of the app's previous operator account; the same as the new one's if nothing moved.
-        apps: all apps of the business account.
-        templates_submitted: their number.
-        templates_missing: those that the operator does not have and that were not submitted.
-    """
+    """The result of a switch, or of a dry run."""
 
     operator_account_id: str
-    left: str
+    left: str  # id of the app's previous operator account; the same as the new one's if nothing moved
     business_account_id: str
     namespace: str
     callback_url: str
-    apps: list[SwitchedApp]
-    templates_submitted: int
-    templates_missing: list[MissingTemplate]
+    apps: list[SwitchedApp]  # all apps of the business account
+    templates_submitted: int  # their number
+    templates_missing: list[MissingTemplate]  # those that the operator does not have and that were not submitted
 
 
 @operation("PUT", "/admin/apps/{app_id}/operator")

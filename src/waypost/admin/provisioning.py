@@ -38,23 +38,7 @@ class PasswordHasher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AdminContext:
-    """The collaborators and settings that every operation receives.
-
-    Attributes:
-        outbound: posts to URLs that partners chose.
-        queue: explains why jobs wait that this process works.
-        circuit_of: returns the state of a subscription's circuit; None if this process does not work it.
-        public_url: where the operator reaches the webhook, without a slash at its end.
-        per_second: throughput of a source without a setting of its own.
-        default_quotas: quotas of a partner without its own.
-        apply_quotas: lets every process apply a change of a partner's quotas.
-        retention: periods of a partner without its own.
-        rates: the rows of the table of rates, with those that a setting changes.
-        rates_on: False if the service limits no requests.
-        data: the folder of the store, the instance key and the media.
-        files: of the media.
-        show_text: True if the text of messages is shown without a reveal.
-    """
+    """The collaborators and settings that every operation receives."""
 
     database: Database
     directory: Directory
@@ -64,19 +48,20 @@ class AdminContext:
     clock: Clock
     operators: Operators
     passwords: PasswordHasher
-    outbound: VettedClient
-    queue: JobQueue
+    outbound: VettedClient  # posts to URLs that partners chose
+    queue: JobQueue  # explains why jobs wait that this process works
+    # returns the state of a subscription's circuit; None if this process does not work it
     circuit_of: Callable[[int], str | None]
-    public_url: str
-    per_second: int
-    default_quotas: PartnerQuotas
-    apply_quotas: Callable[[int], None]
-    retention: RetentionPeriods
-    rates: Mapping[str, Rate]
-    rates_on: bool
-    data: Path
-    files: MediaFiles
-    show_text: bool = False
+    public_url: str  # where the operator reaches the webhook, without a slash at its end
+    per_second: int  # throughput of a source without a setting of its own
+    default_quotas: PartnerQuotas  # quotas of a partner without its own
+    apply_quotas: Callable[[int], None]  # lets every process apply a change of a partner's quotas
+    retention: RetentionPeriods  # periods of a partner without its own
+    rates: Mapping[str, Rate]  # the rows of the table of rates, with those that a setting changes
+    rates_on: bool  # False if the service limits no requests
+    data: Path  # the folder of the store, the instance key and the media
+    files: MediaFiles  # of the media
+    show_text: bool = False  # True if the text of messages is shown without a reveal
 
 
 async def put_operator_account(context: AdminContext, account: OperatorAccount) -> None:

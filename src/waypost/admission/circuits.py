@@ -67,21 +67,15 @@ class OpenThreshold:
 
 @dataclass(frozen=True, slots=True)
 class CircuitPlan:
-    """The circuits of one kind.
+    """The circuits of one kind."""
 
-    Attributes:
-        thresholds: by the cause of a failure; None: uncertain, or of any cause.
-        probe_delays_s: how long a circuit stays open, by the number of failed probes; the last one repeats.
-        stable_ms: a circuit that was closed for less continues its delays when it opens again.
-        probe_timeout_ms: a probe without an outcome after this time does not keep another from being sent.
-        retry_after_opens: one failure with a `Retry-After` opens it.
-    """
-
+    # by the cause of a failure; None: uncertain, or of any cause
     thresholds: Mapping[RetryReason | None, OpenThreshold]
+    # how long a circuit stays open, by the number of failed probes; the last one repeats
     probe_delays_s: Sequence[float]
-    stable_ms: int
-    probe_timeout_ms: int
-    retry_after_opens: bool
+    stable_ms: int  # a circuit that was closed for less continues its delays when it opens again
+    probe_timeout_ms: int  # a probe without an outcome after this time does not keep another from being sent
+    retry_after_opens: bool  # one failure with a `Retry-After` opens it
 
 
 FREQUENT_PROBES: Final = 75
@@ -109,35 +103,22 @@ RECEIVER_CIRCUITS: Final = CircuitPlan(  # Source: decision 0042
 
 @dataclass(slots=True)
 class Circuit:
-    """The circuit of one operator account or receiver.
-
-    Attributes:
-        failures: in a row.
-        failed_positions: of the jobs that failed; as many as are needed to open it.
-        probes: how often an open circuit was tested and failed.
-        until_ms: while it is open, when it may be tested.
-        travel_until_ms: the same while the clock is being advanced: never before `until_ms`.
-        failing_since_ms: nothing has succeeded since then; None while it succeeds.
-        succeeded_ms: when a call last succeeded.
-        closed_ms: when it was last closed after it had been open.
-        probe_position: the position of the job that tests it; None without one.
-        probe_ms: when that was started.
-        is_pause: it is open because of a `Retry-After`.
-    """
+    """The circuit of one operator account or receiver."""
 
     plan: CircuitPlan
     state: CircuitState = CircuitState.CLOSED
-    failures: int = 0
+    failures: int = 0  # in a row
+    # of the jobs that failed; as many as are needed to open it
     failed_positions: set[int] = field(default_factory=set[int])
-    probes: int = 0
-    until_ms: int = 0
-    travel_until_ms: int = 0
-    failing_since_ms: int | None = None
-    succeeded_ms: int = 0
-    closed_ms: int = 0
-    probe_position: int | None = None
-    probe_ms: int = 0
-    is_pause: bool = False
+    probes: int = 0  # how often an open circuit was tested and failed
+    until_ms: int = 0  # while it is open, when it may be tested
+    travel_until_ms: int = 0  # the same while the clock is being advanced: never before `until_ms`
+    failing_since_ms: int | None = None  # nothing has succeeded since then; None while it succeeds
+    succeeded_ms: int = 0  # when a call last succeeded
+    closed_ms: int = 0  # when it was last closed after it had been open
+    probe_position: int | None = None  # the position of the job that tests it; None without one
+    probe_ms: int = 0  # when that was started
+    is_pause: bool = False  # it is open because of a `Retry-After`
 
     def apply(self, event: CircuitEvent) -> CircuitState:
         """Move to the state that the table gives, and return it."""

@@ -55,17 +55,12 @@ JOINT_CLASSES: Final = {  # of a job, by the classes of its account and its sour
 
 @dataclass(slots=True, eq=False)
 class OperatorSlotHolder(SlotHolder):
-    """The slots of one source or operator account, and how the operator responds to it.
+    """The slots of one source or operator account, and how the operator responds to it."""
 
-    Attributes:
-        calls: calls without a response, the oldest first: position, and the real time of the beginning.
-        mean_ms: of the last response times; None before the first.
-        fast_ms: real time of the last fast response.
-    """
-
+    # calls without a response, the oldest first: position, and the real time of the beginning
     calls: dict[int, int] = field(default_factory=dict[int, int])
-    mean_ms: float | None = None
-    fast_ms: int | None = None
+    mean_ms: float | None = None  # of the last response times; None before the first
+    fast_ms: int | None = None  # real time of the last fast response
 
     def slot_class(self, real_ms: int) -> SlotClass:
         """Return its class: it is slow if its mean is, or if a call takes long and none has been fast meanwhile."""
@@ -91,19 +86,14 @@ class OperatorSlotHolder(SlotHolder):
 
 @dataclass(slots=True, eq=False)
 class OperatorDestination(OperatorSlotHolder):
-    """One operator account: its slots, its circuit, and the groups that wait for it.
-
-    Attributes:
-        cause: of the last failure.
-        probe_group: the group of the last probe that failed.
-        check_due_ms: the groups that wait, with the time when a job of each is let through to find its route.
-        checks_left: how many more jobs of a group are let through at once.
-    """
+    """One operator account: its slots, its circuit, and the groups that wait for it."""
 
     circuit: Circuit = field(default_factory=lambda: Circuit(OPERATOR_CIRCUITS))
-    cause: OperatorUnavailable = field(default_factory=lambda: OperatorUnavailable(""))
-    probe_group: str | None = None
+    cause: OperatorUnavailable = field(default_factory=lambda: OperatorUnavailable(""))  # of the last failure
+    probe_group: str | None = None  # the group of the last probe that failed
+    # the groups that wait, with the time when a job of each is let through to find its route
     check_due_ms: dict[str, int] = field(default_factory=dict[str, int])
+    # how many more jobs of a group are let through at once
     checks_left: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
@@ -137,18 +127,12 @@ class OperatorDestination(OperatorSlotHolder):
 
 @dataclass(slots=True, eq=False)
 class OutboundSource(OperatorSlotHolder):
-    """The slots of one source, which is a group of the queue, and its operator account.
+    """The slots of one source, which is a group of the queue, and its operator account."""
 
-    Attributes:
-        account: None until it has been found.
-        per_second: its own throughput; None: the default.
-        holders: itself and its destination.
-    """
-
-    account: OperatorAccount | None = None
-    per_second: int | None = None
+    account: OperatorAccount | None = None  # None until it has been found
+    per_second: int | None = None  # its own throughput; None: the default
     destination: OperatorDestination = field(default_factory=OperatorDestination)
-    holders: tuple[OperatorSlotHolder, OperatorSlotHolder] = field(init=False)
+    holders: tuple[OperatorSlotHolder, OperatorSlotHolder] = field(init=False)  # itself and its destination
 
     def __post_init__(self) -> None:
         """Set the holders."""

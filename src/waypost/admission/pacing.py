@@ -29,20 +29,13 @@ class _SourcePace:
     The operator counts a message at a moment that we do not know, between the request and its response. So the
     messages in flight and those that had a response within a second together stay under the throughput: then no second
     that the operator can count has more, however long the network delays are and however they differ.
-
-    Attributes:
-        per_second: its own throughput; None: the default.
-        free_ms: when its bucket would be full again if nothing more were taken.
-        started: the group's jobs in flight, as far as they were started here.
-        responded: how many of those have had a response, and only have to be completed.
-        response_times_ms: when responses came.
     """
 
-    per_second: int | None = None
-    free_ms: float = 0
-    started: int = 0
-    responded: int = 0
-    response_times_ms: deque[int] = field(default_factory=deque[int])
+    per_second: int | None = None  # its own throughput; None: the default
+    free_ms: float = 0  # when its bucket would be full again if nothing more were taken
+    started: int = 0  # the group's jobs in flight, as far as they were started here
+    responded: int = 0  # how many of those have had a response, and only have to be completed
+    response_times_ms: deque[int] = field(default_factory=deque[int])  # when responses came
 
     def take_one(self, now_ms: int, in_flight: int, per_second: int) -> int:
         """Use up a part of the throughput and return 0, or return how long until there is one."""

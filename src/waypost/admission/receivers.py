@@ -25,32 +25,20 @@ UNREPORTED_CHECK_MS: Final = 3_600_000
 
 @dataclass(slots=True, eq=False)
 class CallbackReceiver(SlotHolder):
-    """The receiver of one subscription as this process knows it: its circuit, and the callbacks in flight to it.
+    """The receiver of one subscription as this process knows it: its circuit, and the callbacks in flight to it."""
 
-    Attributes:
-        circuit: its probe is the callback that tests it, or the job that reads whether callbacks may start.
-        is_known: whether the subscription has been read.
-        has_responded: to this process, at its current URL.
-        was_slow: its last response took long.
-        replays: which of its slots are replays'.
-        may_have_changed: the subscription may have changed since it was read.
-        checked_ms: when a job was last let through to read the subscription; 0: the next one is at once.
-        blocked_since_ms: no job has been let through since then; 0: none was held back.
-        pause_known_from: only reads from this one on know that it was paused.
-        retry_requests: how many requests to call it at once have been followed.
-    """
-
+    # its probe is the callback that tests it, or the job that reads whether callbacks may start
     circuit: Circuit = field(default_factory=lambda: Circuit(RECEIVER_CIRCUITS))
-    is_known: bool = False
+    is_known: bool = False  # whether the subscription has been read
     url: str = ""
-    has_responded: bool = False
-    was_slow: bool = False
-    replays: set[int] = field(default_factory=set[int])
-    may_have_changed: bool = False
-    checked_ms: int = 0
-    blocked_since_ms: int = 0
-    pause_known_from: int = 0
-    retry_requests: int = 0
+    has_responded: bool = False  # to this process, at its current URL
+    was_slow: bool = False  # its last response took long
+    replays: set[int] = field(default_factory=set[int])  # which of its slots are replays'
+    may_have_changed: bool = False  # the subscription may have changed since it was read
+    checked_ms: int = 0  # when a job was last let through to read the subscription; 0: the next one is at once
+    blocked_since_ms: int = 0  # no job has been let through since then; 0: none was held back
+    pause_known_from: int = 0  # only reads from this one on know that it was paused
+    retry_requests: int = 0  # how many requests to call it at once have been followed
 
     def slot_class(self, real_ms: int) -> SlotClass:
         """Return its class: slow if its last response took long, or one takes long now, or may: before a probe."""

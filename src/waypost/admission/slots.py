@@ -38,25 +38,15 @@ class SlotClass(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SlotRule:
-    """The slots that jobs of one class may hold.
+    """The slots that jobs of one class may hold."""
 
-    Attributes:
-        reserve: part of all slots that the class leaves free.
-        per_free: how many slots one holder may have for each slot that is free beyond the reserve.
-        per_free_alone: the same while no fast holder is active.
-        each: how many a source or receiver may have.
-        each_when_crowded: the same while fast ones have `CROWDED_SLOTS`.
-        together: how many all of the class may have; who waits for them gets them in order.
-        account_share: part of all slots that jobs of the class of one account may have.
-    """
-
-    reserve: float = 0
-    per_free: float = inf
-    per_free_alone: float = inf
-    each: float = inf
-    each_when_crowded: float = inf
-    together: float = inf
-    account_share: float = 1
+    reserve: float = 0  # part of all slots that the class leaves free
+    per_free: float = inf  # how many slots one holder may have for each slot that is free beyond the reserve
+    per_free_alone: float = inf  # the same while no fast holder is active
+    each: float = inf  # how many a source or receiver may have
+    each_when_crowded: float = inf  # the same while fast ones have `CROWDED_SLOTS`
+    together: float = inf  # how many all of the class may have; who waits for them gets them in order
+    account_share: float = 1  # part of all slots that jobs of the class of one account may have
 
 
 OPERATOR_SLOTS: Final = {  # Source: decision 0098; a source whose response time is unknown gets one slot
@@ -73,17 +63,12 @@ CROWDED_SLOTS: Final = 96
 
 @dataclass(slots=True, eq=False)
 class SlotHolder:
-    """A holder of slots: a source, an operator account or a receiver.
+    """A holder of slots: a source, an operator account or a receiver."""
 
-    Attributes:
-        slots: positions of its jobs that hold one, the oldest first, with the real time when they got it.
-        new_slots: those of them that were of the class NEW when they got it.
-        waiting: groups that wait for the end of one of its own jobs.
-    """
-
+    # positions of its jobs that hold one, the oldest first, with the real time when they got it
     slots: dict[int, int] = field(default_factory=dict[int, int])
-    new_slots: set[int] = field(default_factory=set[int])
-    waiting: set[str] = field(default_factory=set[str])
+    new_slots: set[int] = field(default_factory=set[int])  # those of them that were of the class NEW when they got it
+    waiting: set[str] = field(default_factory=set[str])  # groups that wait for the end of one of its own jobs
 
     def slot_class(self, real_ms: int) -> SlotClass:
         """Return its class by its response times."""

@@ -128,17 +128,11 @@ _log = log("access")
 
 @dataclass(slots=True)
 class AccessRecord:
-    """The fields of a request's record that endpoints add.
+    """The fields of a request's record that endpoints add."""
 
-    Attributes:
-        request_id: the client's, if it sent a valid one; else a new one.
-        partner_id: whose credential the request has; None: not known.
-        app_id: the app that it is about; None: not known.
-    """
-
-    request_id: str
-    partner_id: int | None = None
-    app_id: str | None = None
+    request_id: str  # the client's, if it sent a valid one; else a new one
+    partner_id: int | None = None  # whose credential the request has; None: not known
+    app_id: str | None = None  # the app that it is about; None: not known
 
 
 def read_request_id(sent: str | None, ids: Ids) -> str:

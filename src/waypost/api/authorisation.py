@@ -29,14 +29,11 @@ _OWN_APP_ERRORS: Final = {  # of another app's token of the same partner, by the
 
 
 class KeyHolder(NamedTuple):
-    """The holder of the key in the header `apikey`.
-
-    Attributes:
-        app_token_hash: of an app's own token, which is valid for that app only; None: an account's key,
-            which is valid for every app of its partner.
-    """
+    """The holder of the key in the header `apikey`."""
 
     partner_id: int
+    # of an app's own token, which is valid for that app only; None: an account's key, which is valid for every app of
+    # its partner
     app_token_hash: str | None = None
 
 

@@ -48,34 +48,20 @@ _COUNT_UP_TO_QUOTAS: Final = partial(count_backlog, up_to_quotas=True)
 
 @dataclass(slots=True)
 class PartnerCount:
-    """The last count of a partner, and what was accepted here since it was begun.
-
-    Attributes:
-        begun_ms: when the count was begun, by the steady clock.
-        took_ms: how long it took.
-        accepted: messages; those that were being stored when the count was begun are among them.
-        usable_until_ms: until when nothing but `accepted` has to be looked at, by the steady clock.
-        usable_accepted: below this number of accepted messages; 0: there is no usable count.
-        storing: of these, messages that may not be on disk yet.
-        task: a count in progress.
-        changes: how often the partner's quotas were changed, as far as this process knows.
-        rejected_ms: the time of the last rejection, by quota.
-        logged_ms: the time of the last log record, by quota.
-        unlogged: rejections since then.
-    """
+    """The last count of a partner, and what was accepted here since it was begun."""
 
     backlog: PartnerBacklog | None = None
-    begun_ms: int = 0
-    took_ms: int = 0
-    accepted: int = 0
-    usable_until_ms: int = 0
-    usable_accepted: float = 0
-    storing: int = 0
-    task: asyncio.Task[None] | None = None
-    changes: int = 0
-    rejected_ms: dict[str, int] = field(default_factory=dict[str, int])
-    logged_ms: dict[str, int] = field(default_factory=dict[str, int])
-    unlogged: Counter[str] = field(default_factory=Counter[str])
+    begun_ms: int = 0  # when the count was begun, by the steady clock
+    took_ms: int = 0  # how long it took
+    accepted: int = 0  # messages; those that were being stored when the count was begun are among them
+    usable_until_ms: int = 0  # until when nothing but `accepted` has to be looked at, by the steady clock
+    usable_accepted: float = 0  # below this number of accepted messages; 0: there is no usable count
+    storing: int = 0  # of these, messages that may not be on disk yet
+    task: asyncio.Task[None] | None = None  # a count in progress
+    changes: int = 0  # how often the partner's quotas were changed, as far as this process knows
+    rejected_ms: dict[str, int] = field(default_factory=dict[str, int])  # the time of the last rejection, by quota
+    logged_ms: dict[str, int] = field(default_factory=dict[str, int])  # the time of the last log record, by quota
+    unlogged: Counter[str] = field(default_factory=Counter[str])  # rejections since then
 
     def note_limits(self) -> None:
         """Note until when messages are accepted without another look at the count."""

@@ -42,80 +42,47 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Describes a field, in its `Annotated` type; a struct without it cannot be an operation's.
+    """Describes a field, in its `Annotated` type; a struct without it cannot be an operation's."""
 
-    Attributes:
-        meaning: one sentence.
-        example: a value as it is sent in a form.
-        accepted: for the error of a missing or invalid value; empty: the meaning.
-        missing: for the error of a missing value, if it says less.
-        max_chars: of a text.
-        strip: True if blanks around a text do not count.
-        empty: the text that an empty one stands for; empty: the field counts as absent, unless it may be None and is a
-            text or has a `read` of its own.
-        read: reads a text of a rule of its own; takes the text and the name, and raises ApiError.
-        errors: the codes of its errors.
-        is_required: True if the operation itself returns the error of a missing value.
-        between: the least and the greatest value of a number.
-        kind: its type in the documented error of a missing field.
-    """
-
-    meaning: str
-    example: str = ""
-    accepted: str = ""
-    max_chars: int | None = None
-    between: tuple[int, int] | None = None
-    kind: str = "String"
-    missing: str = ""
-    strip: bool = False
+    meaning: str  # one sentence
+    example: str = ""  # a value as it is sent in a form
+    accepted: str = ""  # for the error of a missing or invalid value; empty: the meaning
+    max_chars: int | None = None  # of a text
+    between: tuple[int, int] | None = None  # the least and the greatest value of a number
+    kind: str = "String"  # its type in the documented error of a missing field
+    missing: str = ""  # for the error of a missing value, if it says less
+    strip: bool = False  # True if blanks around a text do not count
+    # the text that an empty one stands for; empty: the field counts as absent, unless it may be None and is a text or
+    # has a `read` of its own
     empty: str = ""
+    # reads a text of a rule of its own; takes the text and the name, and raises ApiError
     read: Callable[[str, str], Any] | None = None
-    errors: tuple[ErrorCode, ...] = ()
-    is_required: bool = False
+    errors: tuple[ErrorCode, ...] = ()  # the codes of its errors
+    is_required: bool = False  # True if the operation itself returns the error of a missing value
 
 
 @dataclass(frozen=True, slots=True)
 class RequestField:
-    """A field of a form, a JSON body or a query, as it is read and as the reference describes it.
+    """A field of a form, a JSON body or a query, as it is read and as the reference describes it."""
 
-    Attributes:
-        name: as it is sent.
-        key: the name with that of its struct, which no other field has.
-        attribute: its name in the struct.
-        required: True if the operation returns an error without it.
-        is_checked: True if the error is returned when it is read.
-        meaning: one sentence.
-        example: a value as it is sent in a form.
-        missing: for the error of a missing value: what is accepted.
-        kind: its type in that error.
-        json_type: of JSON text, the msgspec type that decodes it; its JSON Schema goes into the document.
-        choices: the accepted texts; empty: others are accepted, too.
-        between: the least and the greatest value of a number.
-        max_chars: of a text.
-        errors: the codes of a text that is no value of it.
-        empty: the text that an empty one stands for.
-        keeps_empty: True if an empty text is a value, too.
-        read: returns the value of a text; raises ApiError.
-    """
-
-    name: str
-    key: str
-    attribute: str
+    name: str  # as it is sent
+    key: str  # the name with that of its struct, which no other field has
+    attribute: str  # its name in the struct
     type: FieldType
-    required: bool
-    is_checked: bool
-    meaning: str
-    example: str
-    missing: str
-    kind: str
-    json_type: Any
-    choices: tuple[str, ...]
-    between: tuple[int, int] | None
-    max_chars: int | None
-    errors: tuple[ErrorCode, ...]
-    empty: str
-    keeps_empty: bool
-    read: Callable[[str], Any]
+    required: bool  # True if the operation returns an error without it
+    is_checked: bool  # True if the error is returned when it is read
+    meaning: str  # one sentence
+    example: str  # a value as it is sent in a form
+    missing: str  # for the error of a missing value: what is accepted
+    kind: str  # its type in that error
+    json_type: Any  # of JSON text, the msgspec type that decodes it; its JSON Schema goes into the document
+    choices: tuple[str, ...]  # the accepted texts; empty: others are accepted, too
+    between: tuple[int, int] | None  # the least and the greatest value of a number
+    max_chars: int | None  # of a text
+    errors: tuple[ErrorCode, ...]  # the codes of a text that is no value of it
+    empty: str  # the text that an empty one stands for
+    keeps_empty: bool  # True if an empty text is a value, too
+    read: Callable[[str], Any]  # returns the value of a text; raises ApiError
 
 
 @cache

@@ -158,15 +158,10 @@ class _LocalWindow:
 
 @dataclass(frozen=True, slots=True)
 class _ExhaustedWindow:
-    """An exhausted window.
+    """An exhausted window."""
 
-    Attributes:
-        until_ms: its end by our clock, unless something is refunded.
-        ahead_ms: how far the store's clock is ahead of ours.
-    """
-
-    until_ms: int
-    ahead_ms: int
+    until_ms: int  # its end by our clock, unless something is refunded
+    ahead_ms: int  # how far the store's clock is ahead of ours
 
 
 def _rate_exceeded_error(rate: Rate, wait_ms: int) -> ApiError:

@@ -26,16 +26,11 @@ _log = ThrottledLog(log("api"))
 
 
 class AuthenticatedLogin(NamedTuple):
-    """A right e-mail address and password or client secret.
-
-    Attributes:
-        secret_hash: of the client secret; None: it was the password.
-        attempt: counts as failed until it is refunded.
-    """
+    """A right e-mail address and password or client secret."""
 
     partner: Partner
-    secret_hash: str | None
-    attempt: LoginAttempt
+    secret_hash: str | None  # of the client secret; None: it was the password
+    attempt: LoginAttempt  # counts as failed until it is refunded
 
 
 operation = Operations("facts 1.4; ledger 1.1", Credential.PARTNER_TOKEN, at_operator=False)

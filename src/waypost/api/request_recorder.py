@@ -69,22 +69,14 @@ _log: Final = ThrottledLog(_defects)
 
 
 class RecordedRequest(NamedTuple):
-    """A request that waits to be written: texts and numbers only.
+    """A request that waits to be written: texts and numbers only."""
 
-    Attributes:
-        entry: what is known without the store; its app is that of the path, another partner's too.
-        token_hashes: of its credentials.
-        source: the phone number of the app.
-        template_id: of the template that it sends.
-        content_with_params: its content with the template's values, for a template without one-time codes; empty: the
-            values are not shown.
-    """
-
-    entry: RequestLogEntry
+    entry: RequestLogEntry  # what is known without the store; its app is that of the path, another partner's too
     row: RouteRow
-    token_hashes: tuple[str, ...]
-    source: str = ""
-    template_id: str = ""
+    token_hashes: tuple[str, ...]  # of its credentials
+    source: str = ""  # the phone number of the app
+    template_id: str = ""  # of the template that it sends
+    # its content with the template's values, for a template without one-time codes; empty: the values are not shown
     content_with_params: str = ""
 
 

@@ -56,27 +56,17 @@ class Fingerprint:
 
 @dataclass(slots=True)
 class IdempotentRequest:
-    """An idempotency key and the progress of its request.
-
-    Attributes:
-        route: method and path, and the app's id if the path has one.
-        at_ms: the time the request was received.
-        app_id: the app of the request; None: a call on the partner's account.
-        holder: id of this request's mark that the key is running; None: it has no mark.
-        begun_before: True if the same request was begun before and its outcome is unknown.
-        is_complete: True if the key has a stored response: this request's, or an earlier one's.
-        is_replay: True if the response is an earlier request's.
-    """
+    """An idempotency key and the progress of its request."""
 
     partner_id: int
-    route: str
+    route: str  # method and path, and the app's id if the path has one
     key: str
-    at_ms: int
-    app_id: str | None
-    holder: str | None = None
-    begun_before: bool = False
-    is_complete: bool = False
-    is_replay: bool = False
+    at_ms: int  # the time the request was received
+    app_id: str | None  # the app of the request; None: a call on the partner's account
+    holder: str | None = None  # id of this request's mark that the key is running; None: it has no mark
+    begun_before: bool = False  # True if the same request was begun before and its outcome is unknown
+    is_complete: bool = False  # True if the key has a stored response: this request's, or an earlier one's
+    is_replay: bool = False  # True if the response is an earlier request's
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
 
     @property
@@ -147,40 +137,25 @@ _NONE: Final = frozenset[bytes]()
 
 @dataclass(slots=True)
 class Request:
-    """One request.
-
-    Attributes:
-        body: the whole body; empty if the endpoint streams it itself.
-        path: the path parameters by name.
-        receive: for an endpoint that streams the body.
-        rate: the row of the table of rates that its route names.
-        route: its route's method and path.
-        credential: the kind that its route requires.
-        wrong_credential: the error of its route for a missing, unknown or expired credential.
-        other_app: the error of its route for an app that is not the caller's.
-        rejections: the budgets of requests that end in an error.
-        spent: the rates that it has spent, and when; returned if the request ends in an error.
-        idempotency: its idempotency key and progress; None: it has no key.
-        request_id: its id if the client sent one, or a new one instead of an invalid one; empty: none was sent.
-        partner_id: whose credential it has; None: not known yet, or none.
-        app_id: the app that it is about; None: not known yet.
-    """
+    """One request."""
 
     scope: Scope
-    body: bytes
-    path: dict[str, str]
-    receive: Receive | None = None
-    rate: str = ""
-    route: str = ""
-    credential: str = ""
+    body: bytes  # the whole body; empty if the endpoint streams it itself
+    path: dict[str, str]  # the path parameters by name
+    receive: Receive | None = None  # for an endpoint that streams the body
+    rate: str = ""  # the row of the table of rates that its route names
+    route: str = ""  # its route's method and path
+    credential: str = ""  # the kind that its route requires
+    # the error of its route for a missing, unknown or expired credential
     wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED
-    other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
-    rejections: RejectionBudgets | None = None
+    other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP  # the error of its route for an app that is not the caller's
+    rejections: RejectionBudgets | None = None  # the budgets of requests that end in an error
+    # the rates that it has spent, and when; returned if the request ends in an error
     spent: list[tuple[str, str, int, Rate | None]] = field(default_factory=list[tuple[str, str, int, Rate | None]])
-    idempotency: IdempotentRequest | None = None
-    request_id: str = ""
-    partner_id: int | None = None
-    app_id: str | None = None
+    idempotency: IdempotentRequest | None = None  # its idempotency key and progress; None: it has no key
+    request_id: str = ""  # its id if the client sent one, or a new one instead of an invalid one; empty: none was sent
+    partner_id: int | None = None  # whose credential it has; None: not known yet, or none
+    app_id: str | None = None  # the app that it is about; None: not known yet
     _headers: dict[bytes, bytes] | None = None
 
     async def spend(self, limiter: Limiter, owner: str, app: App | None = None) -> None:
@@ -329,19 +304,13 @@ class Request:
 
 
 class ApiResponse(NamedTuple):
-    """An endpoint's response: JSON, or bytes that are JSON already; None sends no body.
-
-    Attributes:
-        file: streamed instead of a body.
-        content_type: of the file.
-        headers: in addition to the usual ones.
-    """
+    """An endpoint's response: JSON, or bytes that are JSON already; None sends no body."""
 
     body: Any
     status: int = 200
-    file: Path | None = None
-    content_type: str = "application/json"
-    headers: tuple[tuple[str, str], ...] = ()
+    file: Path | None = None  # streamed instead of a body
+    content_type: str = "application/json"  # of the file
+    headers: tuple[tuple[str, str], ...] = ()  # in addition to the usual ones
 
     def bytes(self) -> bytes:
         """Return the body's bytes."""

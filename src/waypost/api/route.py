@@ -34,43 +34,32 @@ class BodyFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """One row of the route table.
-
-    Attributes:
-        rate: its row in the table of rates. Every route has windows of its own, whichever row it names.
-        body_format: the format of the body; a multipart body is left to the endpoint to stream.
-        fields: the fields that it reads from the body.
-        query: likewise from the query.
-        statuses: the statuses of its responses except 429, 413 and 500, which any route may return.
-        response_schema: of its successful response; None: it has no body.
-        calls_out: True if it may make an outgoing call before it responds (decision 0026).
-        errors: its error codes in addition to those that follow from its credential, its body and its key.
-        idempotency: its handling of an idempotency key.
-        wrong_credential: its error for a missing, unknown or expired credential.
-        other_app: its error for a valid credential and an app in the path that is not the caller's.
-        deprecated_s: since when its path is deprecated, in seconds since the epoch: every response then
-            has the header `Deprecation`. Source: RFC 9745.
-        section: the heading that it has in the reference.
-    """
+    """One row of the route table."""
 
     method: str
     path: str
     endpoint: Endpoint
     credential: Credential
-    rate: str
-    statuses: tuple[int, ...]
-    response_schema: Schema | None = field(hash=False)
+    rate: str  # its row in the table of rates. Every route has windows of its own, whichever row it names.
+    statuses: tuple[int, ...]  # the statuses of its responses except 429, 413 and 500, which any route may return
+    response_schema: Schema | None = field(hash=False)  # of its successful response; None: it has no body
     source: str
+    # the format of the body; a multipart body is left to the endpoint to stream
     body_format: BodyFormat = BodyFormat.NOTHING
-    fields: tuple[RequestField, ...] = ()
-    query: tuple[RequestField, ...] = ()
-    calls_out: bool = False
+    fields: tuple[RequestField, ...] = ()  # the fields that it reads from the body
+    query: tuple[RequestField, ...] = ()  # likewise from the query
+    calls_out: bool = False  # True if it may make an outgoing call before it responds (decision 0026)
+    # its error codes in addition to those that follow from its credential, its body and its key
     errors: tuple[ErrorCode, ...] = ()
-    idempotency: IdempotencyMode = IdempotencyMode.NO_KEY
+    idempotency: IdempotencyMode = IdempotencyMode.NO_KEY  # its handling of an idempotency key
+    # its error for a missing, unknown or expired credential
     wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED
+    # its error for a valid credential and an app in the path that is not the caller's
     other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
+    # since when its path is deprecated, in seconds since the epoch: every response then has the header `Deprecation`.
+    # Source: RFC 9745.
     deprecated_s: int | None = None
-    section: str = ""
+    section: str = ""  # the heading that it has in the reference
 
     @property
     def deprecation(self) -> tuple[bytes, bytes] | None:

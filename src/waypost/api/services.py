@@ -21,22 +21,7 @@ from waypost.store.media.files import MediaFiles
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The collaborators that every endpoint receives.
-
-    Attributes:
-        quotas: of what each partner may have waiting.
-        rejections: budgets of requests that end in an error; always on, too.
-        login_limits: limits of failed logins; always on, whatever the settings of rates.
-        operators: for direct calls, by the routes that may make them.
-        strict: also check requests against the operator's rules, at once.
-        held: accept no changes and make no outgoing calls; calls that only read the store work.
-        proxies: the trusted proxies, which determine a client's address.
-        files: the bytes of media.
-        audit: the audit log of what partners change in their accounts.
-        uploads: stores uploaded files, and fetches files that partners name by URL.
-        public_url: where partners and receivers reach us, without a slash at its end.
-        wallet: the wallet balance to show.
-    """
+    """The collaborators that every endpoint receives."""
 
     clock: Clock
     ids: Ids
@@ -44,17 +29,18 @@ class Services:
     database: Database
     directory: Directory
     limiter: Limiter
-    quotas: BacklogQuotas
-    login_limits: LoginLimits
-    rejections: RejectionBudgets
+    quotas: BacklogQuotas  # of what each partner may have waiting
+    login_limits: LoginLimits  # limits of failed logins; always on, whatever the settings of rates
+    rejections: RejectionBudgets  # budgets of requests that end in an error; always on, too
     passwords: Argon2Hasher
     outbound: VettedClient
-    operators: Operators
-    public_url: str
-    wallet: Wallet
-    files: MediaFiles
-    uploads: PartnerUploads
-    audit: AuditLog
-    strict: bool = False
-    held: bool = False
+    operators: Operators  # for direct calls, by the routes that may make them
+    public_url: str  # where partners and receivers reach us, without a slash at its end
+    wallet: Wallet  # the wallet balance to show
+    files: MediaFiles  # the bytes of media
+    uploads: PartnerUploads  # stores uploaded files, and fetches files that partners name by URL
+    audit: AuditLog  # the audit log of what partners change in their accounts
+    strict: bool = False  # also check requests against the operator's rules, at once
+    held: bool = False  # accept no changes and make no outgoing calls; calls that only read the store work
+    # the trusted proxies, which determine a client's address
     proxies: TrustedProxies = field(default_factory=TrustedProxies)

@@ -21,15 +21,10 @@ from waypost.console.web.streams import ChangeSignal
 
 @dataclass(frozen=True, slots=True)
 class ConsoleOptions:
-    """Options of the console.
+    """Options of the console."""
 
-    Attributes:
-        control: transport to the simulator's control API; None: as the settings say.
-        demo_partner_id: the partner that one click logs in as; None under `serve`.
-    """
-
-    control: Transport | None = None
-    demo_partner_id: int | None = None
+    control: Transport | None = None  # transport to the simulator's control API; None: as the settings say
+    demo_partner_id: int | None = None  # the partner that one click logs in as; None under `serve`
 
 
 DEFAULT_CONSOLE_OPTIONS: Final = ConsoleOptions()

@@ -123,15 +123,10 @@ REQUEST_DRAIN_S: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """One of several worker processes that a supervisor has started.
+    """One of several worker processes that a supervisor has started."""
 
-    Attributes:
-        number: from 1.
-        socket: the descriptor of an inherited listening socket.
-    """
-
-    number: int
-    socket: int
+    number: int  # from 1
+    socket: int  # the descriptor of an inherited listening socket
 
 
 async def serve(

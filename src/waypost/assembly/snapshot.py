@@ -192,20 +192,14 @@ _REPLACE_MARK: Final = "old"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotManifest:
-    """The manifest of a snapshot.
-
-    Attributes:
-        at_ms: time of the clock.
-        factor: speed of the clock.
-        key: fingerprint of the instance key, to detect another one; not the key.
-    """
+    """The manifest of a snapshot."""
 
     format: int
     version: str
     revision: int
-    at_ms: int
-    factor: float
-    key: str
+    at_ms: int  # time of the clock
+    factor: float  # speed of the clock
+    key: str  # fingerprint of the instance key, to detect another one; not the key
 
 
 def key_fingerprint(secret_key: str) -> str:

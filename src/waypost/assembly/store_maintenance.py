@@ -164,15 +164,11 @@ class TableDigest:
 
 @dataclass(frozen=True, slots=True)
 class MovedTable:
-    """A table that has been copied and compared.
-
-    Attributes:
-        replaced_texts: number of texts in which U+0000, which PostgreSQL cannot store, was replaced by U+FFFD.
-    """
+    """A table that has been copied and compared."""
 
     table: str
     digest: TableDigest
-    replaced_texts: int
+    replaced_texts: int  # number of texts in which U+0000, which PostgreSQL cannot store, was replaced by U+FFFD
     seconds: float
 
 

@@ -49,18 +49,13 @@ class WorkersFailed(Exception):
 
 @dataclass(slots=True)
 class _WorkerSlot:
-    """One worker over all its restarts.
-
-    Attributes:
-        was_ready: set once a process has been ready.
-        short_lives: number of failures in a row.
-    """
+    """One worker over all its restarts."""
 
     number: int
     bound: socket.socket
     process: asyncio.subprocess.Process | None = None
-    was_ready: asyncio.Event = field(default_factory=asyncio.Event)
-    short_lives: int = 0
+    was_ready: asyncio.Event = field(default_factory=asyncio.Event)  # set once a process has been ready
+    short_lives: int = 0  # number of failures in a row
 
 
 class WorkerSupervisor:

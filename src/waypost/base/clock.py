@@ -104,17 +104,11 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class ClockSetting:
-    """The setting of a virtual clock: its reading at a moment of the machine's clock, and its speed since then.
+    """The setting of a virtual clock: its reading at a moment of the machine's clock, and its speed since then."""
 
-    Attributes:
-        virtual_ms: its reading at that moment.
-        machine_ms: that moment, milliseconds since the epoch by the machine's own clock.
-        factor: virtual seconds per second of the machine's clock; 0: stopped.
-    """
-
-    virtual_ms: int
-    machine_ms: int
-    factor: float = 1
+    virtual_ms: int  # its reading at that moment
+    machine_ms: int  # that moment, milliseconds since the epoch by the machine's own clock
+    factor: float = 1  # virtual seconds per second of the machine's clock; 0: stopped
 
 
 class VirtualClock:

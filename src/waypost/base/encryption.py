@@ -70,21 +70,14 @@ class InstanceKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """The instance key that a store uses, and the roots that its tokens and signing keys are derived from.
+    """The instance key that a store uses, and the roots that its tokens and signing keys are derived from."""
 
-    Attributes:
-        fingerprint: of the key in use.
-        root: the root, encrypted with that key.
-        old_root: the root before, encrypted too, whose tokens and keys are still accepted; None: no other.
-        old_root_until_ms: until when.
-        rewriting: true while values encrypted with an older key may be left.
-    """
-
-    fingerprint: str
-    root: bytes
+    fingerprint: str  # of the key in use
+    root: bytes  # the root, encrypted with that key
+    # the root before, encrypted too, whose tokens and keys are still accepted; None: no other
     old_root: bytes | None = None
-    old_root_until_ms: int = 0
-    rewriting: bool = False
+    old_root_until_ms: int = 0  # until when
+    rewriting: bool = False  # true while values encrypted with an older key may be left
 
 
 class SecretBox:

@@ -37,17 +37,11 @@ MAX_SHOWN_CHARS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class InvalidValue:
-    """A value within a JSON value that is not of its type.
+    """A value within a JSON value that is not of its type."""
 
-    Attributes:
-        path: of the value, such as `buttons[1].text`; empty: the JSON value itself.
-        rule: what it must be, and what it is; follows its name in a sentence.
-        accepted: the accepted values.
-    """
-
-    path: str
-    rule: str
-    accepted: str
+    path: str  # of the value, such as `buttons[1].text`; empty: the JSON value itself
+    rule: str  # what it must be, and what it is; follows its name in a sentence
+    accepted: str  # the accepted values
 
 
 def describe_invalid_value(error: msgspec.ValidationError, expected: Any) -> InvalidValue:

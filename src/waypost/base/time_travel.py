@@ -56,17 +56,11 @@ class ClockFollower(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClockAdvance:
-    """The result of moving the clock.
+    """The result of moving the clock."""
 
-    Attributes:
-        stops: number of due times at which it stopped.
-        left_ms: remaining distance to the target time.
-        is_complete: the target time is reached, and nothing is due or in flight.
-    """
-
-    stops: int
-    left_ms: int
-    is_complete: bool
+    stops: int  # number of due times at which it stopped
+    left_ms: int  # remaining distance to the target time
+    is_complete: bool  # the target time is reached, and nothing is due or in flight
 
 
 class ClockNotIdle(Exception):

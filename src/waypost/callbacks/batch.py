@@ -20,21 +20,13 @@ SUBSCRIPTION_CACHE_MS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CallbackBatch:
-    """The callbacks and subscriptions of a batch.
+    """The callbacks and subscriptions of a batch."""
 
-    Attributes:
-        callbacks: by id.
-        subscriptions: by id; one that was deleted is left out.
-        first_tried_ms: by callback, when one that has failed was tried first.
-        keys: by subscription, the keys that sign its callbacks now, the newest first.
-        read_ids: of the subscriptions that were read for this batch, deleted ones too; others were cached.
-    """
-
-    callbacks: Mapping[str, CallbackRow]
-    subscriptions: Mapping[int, Subscription]
-    first_tried_ms: Mapping[str, int]
-    keys: Mapping[int, tuple[bytes, ...]]
-    read_ids: Set[int]
+    callbacks: Mapping[str, CallbackRow]  # by id
+    subscriptions: Mapping[int, Subscription]  # by id; one that was deleted is left out
+    first_tried_ms: Mapping[str, int]  # by callback, when one that has failed was tried first
+    keys: Mapping[int, tuple[bytes, ...]]  # by subscription, the keys that sign its callbacks now, the newest first
+    read_ids: Set[int]  # of the subscriptions that were read for this batch, deleted ones too; others were cached
 
 
 class CallbackReader:

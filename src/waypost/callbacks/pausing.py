@@ -29,17 +29,12 @@ _log = log("callbacks")
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionPause:
-    """A subscription to be paused.
-
-    Attributes:
-        reason: in a sentence.
-        since_ms: nothing has been delivered since then.
-    """
+    """A subscription to be paused."""
 
     subscription_id: int
     at_ms: int
-    since_ms: int
-    reason: str
+    since_ms: int  # nothing has been delivered since then
+    reason: str  # in a sentence
     ids: Ids
 
 

@@ -30,13 +30,9 @@ INTERRUPTED_ERROR: Final = "the attempt was cut short: the service stopped, or c
 
 
 class _CallbackProgress(NamedTuple):
-    """Changes that an attempt causes.
+    """Changes that an attempt causes."""
 
-    Attributes:
-        replay_position: of the replay's job, if this ends one; a callback that ends is its own job.
-    """
-
-    replay_position: int | None
+    replay_position: int | None  # of the replay's job, if this ends one; a callback that ends is its own job
     attempt_record: AttemptRecord | None = None
     health: ReceiverStatus | None = None
 

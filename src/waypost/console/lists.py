@@ -61,15 +61,7 @@ ChangedRows = Callable[[], Awaitable[Sequence[Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPage:
-    """One list.
-
-    Attributes:
-        export: columns of the export, each with its value of a row; without texts of messages.
-        values: further values for the template; `options`: those of selects that depend on the partner, by field.
-        page_of_one: path of the page to which a search for one id leads; empty: the list is shown.
-        watch: returns what reads changed rows for a stream; None: the first page is read each time.
-        keeps: whether a row that no longer matches stays on an open page.
-    """
+    """One list."""
 
     name: str  # of its saved filters, and of the file of an export
     path: str  # of the page
@@ -82,13 +74,18 @@ class ListPage:
     find: FindRows  # reads rows by the ids that their checkboxes have
     element_id: Callable[[Any], str]  # of a row
     cursor: Callable[[Any], str]  # of a row: the page after it begins there
+    # columns of the export, each with its value of a row; without texts of messages
     export: Mapping[str, Callable[[Any], object]]
     page: str = "list.html"  # template of the page
     sheets: tuple[str, ...] = ()  # its style sheets
+    # further values for the template; `options`: those of selects that depend on the partner, by field
     values: Callable[[PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] | None = None
+    # path of the page to which a search for one id leads; empty: the list is shown
     page_of_one: Callable[[PageRequest, ListFilter, ListRows], Awaitable[str]] | None = None
+    # returns what reads changed rows for a stream; None: the first page is read each time
     watch: Callable[[PageRequest, ListFilter], ChangedRows] | None = None
     beside: Callable[[PageRequest], Awaitable[Sequence[PageElement]]] | None = None  # further elements of the stream
+    # whether a row that no longer matches stays on an open page
     keeps: Callable[[ListFilter], bool] = lambda _filters: True
 
     def routes(self, name: str, tab: str, nav: str = "") -> tuple[PageRoute, ...]:

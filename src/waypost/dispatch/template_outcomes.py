@@ -44,22 +44,16 @@ NAME_STILL_AT_OPERATOR = (
 
 @dataclass(frozen=True, slots=True)
 class TemplateOutcome:
-    """The outcome of a template request; `OperatorUnavailable` here means after all retries.
-
-    Attributes:
-        app: whose callbacks; None where it has been deleted.
-        account_id: of the operator account that was called.
-        outcome: None where there was nothing left to send; a template where it was fetched.
-        seen_on_ms: when the template had changed last as its request was sent.
-    """
+    """The outcome of a template request; `OperatorUnavailable` here means after all retries."""
 
     position: int
     kind: SubjectKind
     template_id: str
-    app: App | None
-    account_id: str
+    app: App | None  # whose callbacks; None where it has been deleted
+    account_id: str  # of the operator account that was called
+    # None where there was nothing left to send; a template where it was fetched
     outcome: OperatorAccepted | OperatorRejected | OperatorUnavailable | OperatorTemplate | None
-    seen_on_ms: int = 0
+    seen_on_ms: int = 0  # when the template had changed last as its request was sent
 
 
 class TemplateOutcomes:

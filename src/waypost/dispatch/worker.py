@@ -44,19 +44,14 @@ MEDIA_LOST: Final = OperatorUnavailable("the operator may have lost its media")
 
 @dataclass(frozen=True, slots=True)
 class OutboundBatch:
-    """The subjects of the jobs of one claim.
-
-    Attributes:
-        messages: decoded; those that have their content.
-        replied_to: the operator's id by partner and our id of the message.
-        routes: by app, as found for the first message of the batch: a switch of the operator meanwhile never sends with
-            one's number and the other's credentials (decision 0033).
-    """
+    """The subjects of the jobs of one claim."""
 
     rows: dict[str, MessageRow]
-    messages: dict[str, Message]
+    messages: dict[str, Message]  # decoded; those that have their content
     templates: dict[str, Template]
-    replied_to: dict[tuple[int, str], str]
+    replied_to: dict[tuple[int, str], str]  # the operator's id by partner and our id of the message
+    # by app, as found for the first message of the batch: a switch of the operator meanwhile never sends with one's
+    # number and the other's credentials (decision 0033)
     routes: dict[str, AppRoute]
 
 

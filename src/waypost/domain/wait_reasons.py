@@ -36,18 +36,12 @@ class WaitCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WaitExplanation:
-    """One row.
-
-    Attributes:
-        text: follows `waiting: `.
-        ends: what ends it.
-        is_problem: `waypost doctor` warns of it.
-    """
+    """One row."""
 
     cause: WaitCause
-    text: str
-    ends: str
-    is_problem: bool = False
+    text: str  # follows `waiting: `
+    ends: str  # what ends it
+    is_problem: bool = False  # `waypost doctor` warns of it
 
 
 WAIT_EXPLANATIONS: Final = {  # Source: decision 0119

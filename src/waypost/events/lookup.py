@@ -163,22 +163,17 @@ class LearnedNames:
 
 @dataclass(frozen=True, slots=True)
 class EventContext:
-    """One transaction in which events are applied.
-
-    Attributes:
-        public_url: where receivers fetch media, without a slash at its end.
-        known_names: names that belong to one recipient for certain: an app, a number, and a user id or another number.
-        ignored: events that concern nobody here, by reason.
-    """
+    """One transaction in which events are applied."""
 
     connection: Connection
     recorder: StateChangeRecorder
     lookup: EventLookup
     ids: Ids
     at_ms: int
-    public_url: str
+    public_url: str  # where receivers fetch media, without a slash at its end
+    # names that belong to one recipient for certain: an app, a number, and a user id or another number
     known_names: LearnedNames
-    ignored: Counter[str]
+    ignored: Counter[str]  # events that concern nobody here, by reason
 
     def ignore(self, reason: IgnoredEvent, **details: Any) -> None:
         """Count and log an event that is stored and concerns nobody here."""

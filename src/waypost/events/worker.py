@@ -53,15 +53,10 @@ from waypost.store.queue.jobs import complete_jobs
 
 
 class _ReadItem(NamedTuple):
-    """An item with its event.
+    """An item with its event."""
 
-    Attributes:
-        position: of its job; 0 if it is applied in the transaction that stores it.
-        item_id: of its row; 0 if it needs none.
-    """
-
-    position: int
-    item_id: int
+    position: int  # of its job; 0 if it is applied in the transaction that stores it
+    item_id: int  # of its row; 0 if it needs none
     operator_account_id: str
     event: Event
 
@@ -74,18 +69,13 @@ class _ReceivedWebhook(NamedTuple):
 
 
 class _ReceivedItem(NamedTuple):
-    """An item of a webhook that is being stored.
-
-    Attributes:
-        is_queued: a job applies it later.
-        is_stored: it gets a row, by which a repetition is recognised and a job finds it.
-    """
+    """An item of a webhook that is being stored."""
 
     webhook: InboundWebhook
     item: WebhookItem
     event: Event | None
-    is_queued: bool
-    is_stored: bool
+    is_queued: bool  # a job applies it later
+    is_stored: bool  # it gets a row, by which a repetition is recognised and a job finds it
 
 
 class EventIngester:

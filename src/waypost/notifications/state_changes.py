@@ -39,16 +39,12 @@ class _PendingCallback(NamedTuple):
 
 
 class _ActiveSubscription(NamedTuple):
-    """A subscription.
-
-    Attributes:
-        has_all_modes: it includes every callback.
-    """
+    """A subscription."""
 
     subscription_id: int
     version: int
     modes: frozenset[str]
-    has_all_modes: bool
+    has_all_modes: bool  # it includes every callback
 
 
 class StateChangeRecorder:

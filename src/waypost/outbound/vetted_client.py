@@ -26,20 +26,13 @@ REDIRECT_STATUSES: Final = (301, 302, 303, 307, 308)
 
 
 class OutboundResponse(NamedTuple):
-    """The response to a request, or why there was none.
+    """The response to a request, or why there was none."""
 
-    Attributes:
-        status: None when there was no response.
-        body: its first 4 KiB.
-        headers: with lower-case names, of which the last counts.
-        error: why there was none, in plain words.
-    """
-
-    status: int | None
+    status: int | None  # None when there was no response
     duration_ms: int
-    body: bytes = b""
-    headers: Mapping[str, str] | None = None
-    error: str | None = None
+    body: bytes = b""  # its first 4 KiB
+    headers: Mapping[str, str] | None = None  # with lower-case names, of which the last counts
+    error: str | None = None  # why there was none, in plain words
 
 
 OUTBOUND_HELD_ERROR: Final = "the service was started with --hold and makes no outgoing calls"

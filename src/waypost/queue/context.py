@@ -15,14 +15,7 @@ from waypost.store.media.files import MediaFiles
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """The store, queues, clients and common settings of one process.
-
-    Attributes:
-        chance: spreads retries; not used for secrets.
-        public_url: where receivers fetch media and the operator posts webhooks, without a slash at its end.
-        hold_ms: how long after a message was accepted its events are delayed.
-        is_held: the stages do not work, and webhooks are sent back to the operator.
-    """
+    """The store, queues, clients and common settings of one process."""
 
     database: Database
     directory: Directory
@@ -32,7 +25,7 @@ class StageContext:
     files: MediaFiles
     clock: Clock
     ids: Ids
-    chance: random.Random
-    public_url: str
-    hold_ms: int
-    is_held: bool
+    chance: random.Random  # spreads retries; not used for secrets
+    public_url: str  # where receivers fetch media and the operator posts webhooks, without a slash at its end
+    hold_ms: int  # how long after a message was accepted its events are delayed
+    is_held: bool  # the stages do not work, and webhooks are sent back to the operator

@@ -23,19 +23,7 @@ class NotBefore:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One hand-off between stages, claimed for as long as this process holds its shard's lease.
-
-    Attributes:
-        attempt: how many attempts have been made before this one.
-        was_in_flight: it was being sent when its worker died; it may have arrived.
-        is_detached: the other jobs of its ordering key no longer wait for it.
-        is_replay: a callback that is sent once more.
-        in_flight: it is being sent right now.
-        is_parked: it waits for something in this process.
-        blocking_since_ms: when this process first saw it fail; not stored.
-        not_before: why its ordering key was last made to wait; not stored.
-        key: what is worked one at a time: its ordering key, or its own position once it is detached.
-    """
+    """One hand-off between stages, claimed for as long as this process holds its shard's lease."""
 
     position: int
     queue: QueueName
@@ -43,15 +31,16 @@ class Job:
     ordering_key: str
     subject: JobSubject
     due_ms: int
-    attempt: int
+    attempt: int  # how many attempts have been made before this one
     defects: int
-    was_in_flight: bool
-    is_detached: bool = False
-    is_replay: bool = False
-    in_flight: bool = False
-    is_parked: bool = False
-    blocking_since_ms: int | None = None
-    not_before: NotBefore | None = None
+    was_in_flight: bool  # it was being sent when its worker died; it may have arrived
+    is_detached: bool = False  # the other jobs of its ordering key no longer wait for it
+    is_replay: bool = False  # a callback that is sent once more
+    in_flight: bool = False  # it is being sent right now
+    is_parked: bool = False  # it waits for something in this process
+    blocking_since_ms: int | None = None  # when this process first saw it fail; not stored
+    not_before: NotBefore | None = None  # why its ordering key was last made to wait; not stored
+    # what is worked one at a time: its ordering key, or its own position once it is detached
     key: str | int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -11,20 +11,14 @@ from waypost.store.queue.leases import SHARD_COUNT
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """The limits of one queue.
+    """The limits of one queue."""
 
-    Attributes:
-        in_flight: how many jobs one process works at once.
-        share: how many of them one group may hold, so that a slow group delays only itself.
-        ahead_ms: how far ahead of now a job that was never tried may be due. A later due time was
-            written by a clock that ran ahead, and counts as now. None where jobs are meant to wait.
-        cooldown_ms: how long a group waits that another process worked until just now.
-    """
-
-    in_flight: int
-    share: int
+    in_flight: int  # how many jobs one process works at once
+    share: int  # how many of them one group may hold, so that a slow group delays only itself
+    # how far ahead of now a job that was never tried may be due. A later due time was written by a clock that ran
+    # ahead, and counts as now. None where jobs are meant to wait.
     ahead_ms: int | None = 1_000
-    cooldown_ms: int = 0
+    cooldown_ms: int = 0  # how long a group waits that another process worked until just now
 
 
 QUEUE_PLANS: Final = {  # Source: decisions 0006, 0007

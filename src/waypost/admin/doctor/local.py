@@ -37,18 +37,12 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line of the report. No secret is ever part of it.
+    """One line of the report. No secret is ever part of it."""
 
-    Attributes:
-        subject: the subject of the check, such as `operator account cloud`.
-        text: the result in one sentence.
-        fix_hint: how to fix it; empty if there is nothing to fix.
-    """
-
-    subject: str
+    subject: str  # the subject of the check, such as `operator account cloud`
     state: CheckState
-    text: str
-    fix_hint: str = ""
+    text: str  # the result in one sentence
+    fix_hint: str = ""  # how to fix it; empty if there is nothing to fix
 
 
 def ok(subject: str, text: str) -> CheckResult:

@@ -19,11 +19,7 @@ class SetupPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SubscriptionSetup(SetupPart, frozen=True):
-    """A subscription of an app; its tag identifies it.
-
-    Attributes:
-        check: true if a created one, or one with a new URL, is pinged; the result is reported and is no error.
-    """
+    """A subscription of an app; its tag identifies it."""
 
     tag: str
     url: str
@@ -32,24 +28,20 @@ class SubscriptionSetup(SetupPart, frozen=True):
     headers: dict[str, str] = {}
     show_on_ui: bool = False
     active: bool = True
+    # true if a created one, or one with a new URL, is pinged; the result is reported and is no error
     check: bool = True
 
 
 class AppSetup(SetupPart, frozen=True):
-    """An app of a partner; its name identifies it.
-
-    Attributes:
-        business_account: the id of a business account of the partner.
-        per_second: the throughput of its number; None: the service's setting.
-        rates: all rates of its own, by row, such as `{"templates": "20/60s"}`; None: they stay as they are.
-    """
+    """An app of a partner; its name identifies it."""
 
     name: str
     phone_number: str
     phone_number_id: str
-    business_account: str
+    business_account: str  # the id of a business account of the partner
     live: bool = True
-    per_second: int | None = None
+    per_second: int | None = None  # the throughput of its number; None: the service's setting
+    # all rates of its own, by row, such as `{"templates": "20/60s"}`; None: they stay as they are
     rates: dict[str, str] | None = None
     subscriptions: tuple[SubscriptionSetup, ...] = ()
 
@@ -67,17 +59,12 @@ class AppSetup(SetupPart, frozen=True):
 
 
 class BusinessAccountSetup(SetupPart, frozen=True):
-    """A business account of a partner; its id at the operator identifies it.
-
-    Attributes:
-        namespace: None: requested from the operator when it is created, and left as it is later.
-        subscribe: true if this service is to be subscribed to its webhooks at the operator.
-    """
+    """A business account of a partner; its id at the operator identifies it."""
 
     id: str
     operator_account: str
-    namespace: str | None = None
-    subscribe: bool = False
+    namespace: str | None = None  # None: requested from the operator when it is created, and left as it is later
+    subscribe: bool = False  # true if this service is to be subscribed to its webhooks at the operator
 
 
 class ClientSecretSetup(SetupPart, frozen=True):
@@ -91,13 +78,10 @@ class ClientSecretSetup(SetupPart, frozen=True):
 
 
 class ApiKeySetup(SetupPart, frozen=True):
-    """An API key.
-
-    Attributes:
-        value: its text, by which it is identified; None: one with this name must exist, or is generated.
-    """
+    """An API key."""
 
     name: str
+    # its text, by which it is identified; None: one with this name must exist, or is generated
     value: str | None = None
 
     def __post_init__(self) -> None:
@@ -114,19 +98,14 @@ class RetentionSetup(SetupPart, frozen=True):
 
 
 class PartnerSetup(SetupPart, frozen=True):
-    """A partner; its e-mail address identifies it.
-
-    Attributes:
-        password: of a new partner; an existing one keeps its own.
-        retention: None: stays as it is.
-    """
+    """A partner; its e-mail address identifies it."""
 
     email: str
     name: str
-    password: str | None = None
+    password: str | None = None  # of a new partner; an existing one keeps its own
     contact_name: str = ""
     phone_number: str = ""
-    retention: RetentionSetup | None = None
+    retention: RetentionSetup | None = None  # None: stays as it is
     client_secrets: tuple[ClientSecretSetup, ...] = ()
     api_keys: tuple[ApiKeySetup, ...] = ()
     business_accounts: tuple[BusinessAccountSetup, ...] = ()
@@ -139,12 +118,9 @@ class PartnerSetup(SetupPart, frozen=True):
 
 
 class SetupDocument(SetupPart, frozen=True):
-    """The whole document.
+    """The whole document."""
 
-    Attributes:
-        operator_accounts: by id; the members are `kind`, `base_url` and the fields of its adapter.
-    """
-
+    # by id; the members are `kind`, `base_url` and the fields of its adapter
     operator_accounts: dict[str, dict[str, str]] = {}
     partners: tuple[PartnerSetup, ...] = ()
 

@@ -46,20 +46,13 @@ Run = Callable[[], Awaitable[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The work on one part of the document.
+    """The work on one part of the document."""
 
-    Attributes:
-        kind: of the part, as named to people.
-        name: of the part, within its kind.
-        fields: the fields that change; empty unless the action is `change`.
-        run: carries it out; None for `keep`.
-    """
-
-    kind: str
-    name: str
+    kind: str  # of the part, as named to people
+    name: str  # of the part, within its kind
     action: Action
-    fields: tuple[str, ...] = ()
-    run: Run | None = field(default=None, repr=False)
+    fields: tuple[str, ...] = ()  # the fields that change; empty unless the action is `change`
+    run: Run | None = field(default=None, repr=False)  # carries it out; None for `keep`
 
 
 def create(kind: str, name: str, run: Run) -> Step:

@@ -251,18 +251,13 @@ check_operation = Operations("ours; decision 0057", at_operator=False)
 
 
 class Finding(Struct):
-    """A rule that a draft breaks.
-
-    Attributes:
-        says: the error text.
-        remedy: the fix hint.
-    """
+    """A rule that a draft breaks."""
 
     field: str
     rule: str
-    says: str
+    says: str  # the error text
     source: str
-    remedy: str
+    remedy: str  # the fix hint
     refused_by: Literal["api", "review"]
 
 

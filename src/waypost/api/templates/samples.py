@@ -24,17 +24,11 @@ _MAX_SHOWN_CHARS: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class _SampleHeader:
-    """A header that shows a medium: the draft's own, or a card's.
+    """A header that shows a medium: the draft's own, or a card's."""
 
-    Attributes:
-        owner: the draft or card that has the header.
-        kind: IMAGE, VIDEO, DOCUMENT or GIF, as the partner wrote it.
-        field_prefix: the prefix of its fields' names in an error.
-    """
-
-    owner: TemplateDraft | Card
-    kind: str
-    field_prefix: str = ""
+    owner: TemplateDraft | Card  # the draft or card that has the header
+    kind: str  # IMAGE, VIDEO, DOCUMENT or GIF, as the partner wrote it
+    field_prefix: str = ""  # the prefix of its fields' names in an error
 
 
 async def add_sample_handles(

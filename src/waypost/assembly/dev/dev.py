@@ -46,43 +46,29 @@ _DRAIN_TIMEOUT_S: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class DevOptions:
-    """Options of `waypost dev`.
-
-    Attributes:
-        memory: use a temporary folder, which is deleted at the end.
-        env_file: file for the variables of other programs, deleted at the end; None: not written.
-        read_after_ms: how soon phones read messages; None: only by a control call.
-        start_from: a snapshot that replaces the data of the folder; a reset restores it too.
-        scenario: a file of faults that are armed at the start, and after a reset.
-        seed: makes ids repeat from run to run if the clock does too; None makes random ids.
-    """
+    """Options of `waypost dev`."""
 
     settings: Settings
     simulator_port: int = 8081
-    memory: bool = False
-    env_file: Path | None = ENV_FILE
-    read_after_ms: int | None = None
-    start_from: Path | None = None
-    scenario: Path | None = None
-    seed: str | None = None
+    memory: bool = False  # use a temporary folder, which is deleted at the end
+    env_file: Path | None = ENV_FILE  # file for the variables of other programs, deleted at the end; None: not written
+    read_after_ms: int | None = None  # how soon phones read messages; None: only by a control call
+    start_from: Path | None = None  # a snapshot that replaces the data of the folder; a reset restores it too
+    scenario: Path | None = None  # a file of faults that are armed at the start, and after a reset
+    seed: str | None = None  # makes ids repeat from run to run if the clock does too; None makes random ids
 
 
 @dataclass(frozen=True, slots=True)
 class DevStatus:
-    """URLs, variables and clock of a running `waypost dev`.
-
-    Attributes:
-        ahead_ms: how far the clock is ahead of the machine's.
-        factor: its speed as a multiple of real time; 0 if it is frozen.
-    """
+    """URLs, variables and clock of a running `waypost dev`."""
 
     base_url: str
     graph_url: str
     data: Path
     store_path: Path
     variables: dict[str, str]
-    ahead_ms: int
-    factor: float
+    ahead_ms: int  # how far the clock is ahead of the machine's
+    factor: float  # its speed as a multiple of real time; 0 if it is frozen
 
 
 class DevServer:

@@ -53,26 +53,17 @@ def service_error_body(status: int, text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """Limits of one server. Sizes of headers and URL are fixed; the rest are settings.
+    """Limits of one server. Sizes of headers and URL are fixed; the rest are settings."""
 
-    Attributes:
-        header_timeout_s: from the first byte of a request, or from accepting the connection, to the end
-            of the headers.
-        body_timeout_s: over each such period a request body must arrive at `min_body_rate` at least, and a
-            response be read.
-        min_body_rate: bytes a second.
-        max_connections: in total; 0: no limit.
-        max_connections_per_address: of one client address, or one IPv6 network; 0: no limit.
-        reserved_descriptors: file descriptors that incoming connections cannot use.
-        proxies: connections of trusted proxies are limited in total only.
-    """
-
+    # from the first byte of a request, or from accepting the connection, to the end of the headers
     header_timeout_s: float = 10
+    # over each such period a request body must arrive at `min_body_rate` at least, and a response be read
     body_timeout_s: float = 30
-    min_body_rate: int = 500
-    max_connections: int = 4000
-    max_connections_per_address: int = 256
-    reserved_descriptors: int = 256
+    min_body_rate: int = 500  # bytes a second
+    max_connections: int = 4000  # in total; 0: no limit
+    max_connections_per_address: int = 256  # of one client address, or one IPv6 network; 0: no limit
+    reserved_descriptors: int = 256  # file descriptors that incoming connections cannot use
+    # connections of trusted proxies are limited in total only
     proxies: TrustedProxies = field(default_factory=TrustedProxies)
 
 

@@ -134,17 +134,11 @@ class PacedClients(Protocol):
 
 
 class PacedConnection(Protocol):
-    """A connection, as its unpaid requests use it.
+    """A connection, as its unpaid requests use it."""
 
-    Attributes:
-        app: the application that it passes its next request to.
-        is_carried_out: the open request has a valid credential, and has not been rejected.
-        cycle: the newest request; None once the connection is closed.
-    """
-
-    app: Any
-    is_carried_out: bool
-    cycle: Any
+    app: Any  # the application that it passes its next request to
+    is_carried_out: bool  # the open request has a valid credential, and has not been rejected
+    cycle: Any  # the newest request; None once the connection is closed
     transport: Any
     flow: Any
     client: Any

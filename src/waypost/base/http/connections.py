@@ -49,15 +49,11 @@ class ResponseTimeout(ResponseLost):
 
 
 class HttpResponse(NamedTuple):
-    """A response.
-
-    Attributes:
-        body: up to the size that is kept.
-    """
+    """A response."""
 
     status: int
     headers: ResponseHeaders
-    body: bytes
+    body: bytes  # up to the size that is kept
 
 
 class Deadlines:

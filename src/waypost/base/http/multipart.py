@@ -23,16 +23,11 @@ _EXTENDED_NAME: Final = re.compile(r";\s*filename\*=utf-8'[^']*'([^;\s]*)", re.I
 
 @dataclass(frozen=True, slots=True)
 class PartHead:
-    """The head of a part.
-
-    Attributes:
-        file_name: the last segment only; None if the part has none, empty if it is empty.
-        content_type: in lower case, without parameters; empty if there is none.
-    """
+    """The head of a part."""
 
     name: str
-    file_name: str | None
-    content_type: str
+    file_name: str | None  # the last segment only; None if the part has none, empty if it is empty
+    content_type: str  # in lower case, without parameters; empty if there is none
 
 
 class MultipartReader:

@@ -12,32 +12,22 @@ CHUNK_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ChunkedBody:
-    """A body in chunks.
-
-    Attributes:
-        size_bytes: of all chunks together; None: not known, each is sent with its own length.
-    """
+    """A body in chunks."""
 
     chunks: AsyncIterable[bytes]
-    size_bytes: int | None = None
+    size_bytes: int | None = None  # of all chunks together; None: not known, each is sent with its own length
 
 
 RequestBody = bytes | ChunkedBody | None
 
 
 class FormPart(NamedTuple):
-    """A field of a multipart form.
-
-    Attributes:
-        content: a text, or a file that is read from its current position to its end.
-        file_name: None: the field is no file.
-        content_type: empty: not sent.
-    """
+    """A field of a multipart form."""
 
     name: str
-    content: str | bytes | IO[bytes]
-    file_name: str | None = None
-    content_type: str = ""
+    content: str | bytes | IO[bytes]  # a text, or a file that is read from its current position to its end
+    file_name: str | None = None  # None: the field is no file
+    content_type: str = ""  # empty: not sent
 
 
 def file_body(file: IO[bytes]) -> ChunkedBody:

@@ -16,13 +16,9 @@ CLIENT_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "conne
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """A parsed URL, ready for requests.
+    """A parsed URL, ready for requests."""
 
-    Attributes:
-        request_head: the request line and the Host header, with the URL's own credentials.
-    """
-
-    request_head: bytes
+    request_head: bytes  # the request line and the Host header, with the URL's own credentials
     pool_key: PoolKey
 
 

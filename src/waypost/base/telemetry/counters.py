@@ -62,21 +62,14 @@ class Histogram:
 
 @dataclass(slots=True)
 class CommitCounters:
-    """Counters of one writer, or of all writers of a process.
+    """Counters of one writer, or of all writers of a process."""
 
-    Attributes:
-        items: number of items per transaction.
-        took_s: from the begin of a transaction to the end of its flush.
-        split_batches: transactions that failed and whose items were retried alone.
-        failed: items that failed, each with an error of its own or of the store's.
-        failed_reads: reads that failed.
-    """
-
-    items: Histogram = field(default_factory=lambda: Histogram(BATCH_SIZE_BUCKETS))
+    items: Histogram = field(default_factory=lambda: Histogram(BATCH_SIZE_BUCKETS))  # number of items per transaction
+    # from the begin of a transaction to the end of its flush
     took_s: Histogram = field(default_factory=lambda: Histogram(COMMIT_BUCKETS_S))
-    split_batches: int = 0
-    failed: int = 0
-    failed_reads: int = 0
+    split_batches: int = 0  # transactions that failed and whose items were retried alone
+    failed: int = 0  # items that failed, each with an error of its own or of the store's
+    failed_reads: int = 0  # reads that failed
 
     def merge(self, other: "CommitCounters") -> None:
         """Add the counts of another writer."""
@@ -89,38 +82,25 @@ class CommitCounters:
 
 @dataclass(slots=True)
 class QueueCounters:
-    """Counters of one queue in one process.
+    """Counters of one queue in one process."""
 
-    Attributes:
-        claimed: jobs that were claimed.
-        completed: jobs that were completed, with the state change.
-        retried_later: jobs that will be retried later.
-        abandoned: jobs returned unchanged, because no work had begun.
-        defects: jobs returned because of a defect in our code.
-        dead_letters: jobs that became dead letters after the last defect; a person decides.
-        lag_s: time from a job's due time to its claim.
-    """
-
-    claimed: int = 0
-    completed: int = 0
-    retried_later: int = 0
-    abandoned: int = 0
-    defects: int = 0
-    dead_letters: int = 0
+    claimed: int = 0  # jobs that were claimed
+    completed: int = 0  # jobs that were completed, with the state change
+    retried_later: int = 0  # jobs that will be retried later
+    abandoned: int = 0  # jobs returned unchanged, because no work had begun
+    defects: int = 0  # jobs returned because of a defect in our code
+    dead_letters: int = 0  # jobs that became dead letters after the last defect; a person decides
+    # time from a job's due time to its claim
     lag_s: Histogram = field(default_factory=lambda: Histogram(LAG_BUCKETS_S))
 
 
 @dataclass(slots=True)
 class CallCounters:
-    """Counters of outgoing calls: outcomes and durations.
+    """Counters of outgoing calls: outcomes and durations."""
 
-    Attributes:
-        outcomes: by labels of the outcome; few, and never a name or phone number.
-        took_s: by the first label.
-    """
-
+    # by labels of the outcome; few, and never a name or phone number
     outcomes: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
-    took_s: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+    took_s: dict[str, Histogram] = field(default_factory=dict[str, Histogram])  # by the first label
 
     def add(self, took_s: float, *labels: str) -> None:
         """Count one call.
@@ -162,17 +142,11 @@ MAX_COUNTED_REQUESTS: Final = 1_000
 
 
 class LimitedRate(NamedTuple):
-    """A rate that has limited an app.
+    """A rate that has limited an app."""
 
-    Attributes:
-        name: the row of the table of rates.
-        requests: how many within the last minutes; at `MAX_COUNTED_REQUESTS` there may have been more.
-        last_ms: the last one.
-    """
-
-    name: str
-    requests: int
-    last_ms: int
+    name: str  # the row of the table of rates
+    requests: int  # how many within the last minutes; at `MAX_COUNTED_REQUESTS` there may have been more
+    last_ms: int  # the last one
 
 
 class LimitedRequests:

@@ -22,17 +22,11 @@ from typing import Any, Final
 
 @dataclass(frozen=True, slots=True)
 class TraceStepRow:
-    """One trace step.
+    """One trace step."""
 
-    Attributes:
-        part: the folder of the code that does it.
-        text: the text of the log record.
-        facts: names of the values of the record.
-    """
-
-    part: str
-    text: str
-    facts: tuple[str, ...]
+    part: str  # the folder of the code that does it
+    text: str  # the text of the log record
+    facts: tuple[str, ...]  # names of the values of the record
 
 
 class TraceStep(Enum):
@@ -66,18 +60,13 @@ class TraceStep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TraceRecord:
-    """One step of one message.
-
-    Attributes:
-        ended_ns: by the machine's clock, since the epoch.
-        took_ns: duration; 0 for a single moment.
-    """
+    """One step of one message."""
 
     step: TraceStep
     message_id: str
     failed: bool
-    ended_ns: int
-    took_ns: int
+    ended_ns: int  # by the machine's clock, since the epoch
+    took_ns: int  # duration; 0 for a single moment
     facts: dict[str, Any]
 
 

@@ -184,12 +184,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class MessageView:
-    """The visible content of one message, without time and ticks.
-
-    Attributes:
-        rows: sections of a list message; then `buttons` is empty, and `list_label` opens the list.
-        basket: an order that a phone has sent or is to pay: `catalog_id`, and `lines` of name, quantity and price.
-    """
+    """The visible content of one message, without time and ticks."""
 
     header: Header | None
     text: Markup
@@ -201,10 +196,12 @@ class MessageView:
     offer: dict[str, Any] | None  # a limited-time offer: `text`, `code`, `expires`, and `until_ms` if it is known
     buttons: tuple[ButtonView, ...]
     shown_buttons: tuple[ButtonView, ...]  # the buttons under the message; `buttons` has all of them
+    # sections of a list message; then `buttons` is empty, and `list_label` opens the list
     rows: tuple[tuple[str, list[ButtonView]], ...]
     list_label: str
     cards: tuple[dict[str, Any], ...]  # of a carousel: `index`, `header`, `text` and `buttons`
     contacts: tuple[dict[str, Any], ...]
+    # an order that a phone has sent or is to pay: `catalog_id`, and `lines` of name, quantity and price
     basket: dict[str, Any] | None
     facts: tuple[tuple[str, str], ...]  # names and values of a submitted form or an order
     advert: tuple[str, str, str] | None

@@ -30,12 +30,7 @@ class AttemptFold(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TraceStepView:
-    """One step of a trace.
-
-    Attributes:
-        branches: those callbacks, by the tags of their subscriptions: `status` and `tag`, empty if it is deleted;
-            `after_ms`, the time from the event to the delivery, None without one; `tries` without replays; `replays`.
-    """
+    """One step of a trace."""
 
     id: str  # element id
     at_ms: int | None  # None for a future step
@@ -45,6 +40,8 @@ class TraceStepView:
     text: str = ""
     gap_ms: int | None = None  # time since the previous step; None for the first and for a future step
     event: str = ""  # that callbacks are about; empty if there are none about this step
+    # those callbacks, by the tags of their subscriptions: `status` and `tag`, empty if it is deleted; `after_ms`, the
+    # time from the event to the delivery, None without one; `tries` without replays; `replays`
     branches: Sequence[Mapping[str, Any]] = ()
     is_request: bool = False  # the request is attached
     job: Mapping[str, Any] | None = None  # the job that this step waits for

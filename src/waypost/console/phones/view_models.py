@@ -23,13 +23,9 @@ _PUNCTUATION: Final = str.maketrans("", "", "+ -().\u00a0\u202f")
 
 @dataclass(frozen=True, slots=True)
 class PhoneSelection:
-    """The phones of the page, left to right.
+    """The phones of the page, left to right."""
 
-    Attributes:
-        chats: of each phone's digits: the digits of the business number whose chat is open; `CHAT_LIST`; or empty:
-            not chosen.
-    """
-
+    # of each phone's digits: the digits of the business number whose chat is open; `CHAT_LIST`; or empty: not chosen
     chats: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
@@ -235,22 +231,19 @@ MAX_SENT_MESSAGES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Handset:
-    """The current state of one phone.
-
-    Attributes:
-        chats: with the partner's numbers, as the control API shows them, each with its `app`, the `number`, a
-            `summary` of the newest message, and `is_blocked`, `is_typing` and `wants_marketing`.
-        entries: of the open chat, in the order in which they arrived.
-        sent: the newest messages of the open chat's app to this phone, delivered or not, from the
-            service's store, each with the name of its template or its kind as `label`.
-    """
+    """The current state of one phone."""
 
     phone: str
     state: Mapping[str, Any]  # as the control API shows it, limited to the partner's numbers
+    # with the partner's numbers, as the control API shows them, each with its `app`, the `number`, a `summary` of the
+    # newest message, and `is_blocked`, `is_typing` and `wants_marketing`
     chats: list[dict[str, Any]]
     open: dict[str, Any] | None  # the chat that is open; None: the list of chats is shown
+    # of the open chat, in the order in which they arrived
     entries: list[ChatMessage] = field(default_factory=list[ChatMessage])
     before: int | None = None  # the position below which there are more messages; None: there are none
+    # the newest messages of the open chat's app to this phone, delivered or not, from the service's store, each with
+    # the name of its template or its kind as `label`
     sent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @property

@@ -144,14 +144,7 @@ MISSING_VALUE_RULES: Final = ("-given", "-fields", "-sample", "sample-document",
 
 @dataclass(slots=True)
 class EditorView:
-    """The values of the editor page.
-
-    Attributes:
-        violations: violations, each as the API's check returns it, with `element`.
-        notes: the same by element.
-        samples: `url` and `name` of each sample, by its reference.
-        changes: what differs from the last approved version; None: there is none, or a field cannot be read.
-    """
+    """The values of the editor page."""
 
     kind_labels: ClassVar = KIND_LABELS
     max_chars: ClassVar = MAX_CHARS_BY_FIELD
@@ -163,13 +156,17 @@ class EditorView:
     content: EditorContent
     template: Template | None  # that is edited; None: it is new
     path: str  # target of the form
+    # violations, each as the API's check returns it, with `element`
     violations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    # the same by element
     notes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
     error: str = ""  # an error that is not among the violations
     error_field: str = ""  # the field that it names; may be empty
     shown: dict[str, Any] | None = None  # the preview
+    # `url` and `name` of each sample, by its reference
     samples: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     is_checked: bool = False  # True once the rules were checked; an untouched editor shows no violations
+    # what differs from the last approved version; None: there is none, or a field cannot be read
     changes: list[FieldChange] | None = None
     focus: str = ""  # id of the control that gets the focus when the page is loaded; empty: none
     languages: tuple[str, ...] = ()  # of other templates with the same name, when a language is added to a template

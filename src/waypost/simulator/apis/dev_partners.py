@@ -167,36 +167,22 @@ class PartnerRates(Struct, frozen=True):
 
 
 class CallbackAttemptView(Struct, frozen=True):
-    """One received attempt of a callback, and the response to it, as the control API shows it; unknown is empty.
+    """One received attempt of a callback, and the response to it, as the control API shows it; unknown is empty."""
 
-    Attributes:
-        position: counts the attempts of the inbox from 1.
-        id: the header `Waypost-Callback-Id`, the same for every attempt of one callback.
-        sequence: the header `Waypost-Sequence`.
-        kind: the event: `delivered`, `failed`, `text`, `quick_reply`, `status-update` and so on. In version 2 it is the
-            value of `payload.type`; in version 3 the status, the message's type, or the field.
-        message_id: our id of the message it is about, or of the message that was replied to.
-        phone: the digits of the phone it is about.
-        text: of an inbound message, or the label of the tapped button.
-        postback_text: that the sender set for the tapped button.
-        reason: why a message failed or a template was rejected.
-        status: of the response; 0 if the application did not respond.
-        response: the beginning of the response's body, or why there was none.
-        headers: of the request; names in lower case.
-    """
-
-    position: int
-    id: str
-    sequence: int
+    position: int  # counts the attempts of the inbox from 1
+    id: str  # the header `Waypost-Callback-Id`, the same for every attempt of one callback
+    sequence: int  # the header `Waypost-Sequence`
+    # the event: `delivered`, `failed`, `text`, `quick_reply`, `status-update` and so on. In version 2 it is the value
+    # of `payload.type`; in version 3 the status, the message's type, or the field.
     kind: str
-    message_id: str
-    phone: str
-    text: str
-    postback_text: str
-    reason: str
-    status: int
-    response: str
-    headers: dict[str, str]
+    message_id: str  # our id of the message it is about, or of the message that was replied to
+    phone: str  # the digits of the phone it is about
+    text: str  # of an inbound message, or the label of the tapped button
+    postback_text: str  # that the sender set for the tapped button
+    reason: str  # why a message failed or a template was rejected
+    status: int  # of the response; 0 if the application did not respond
+    response: str  # the beginning of the response's body, or why there was none
+    headers: dict[str, str]  # of the request; names in lower case
     body: dict[str, Any]
 
     @property

@@ -75,44 +75,29 @@ DEFAULT_OPTIONS: Final = CallbackOptions(forward_to="", status=200, version=2, m
 
 @dataclass(frozen=True, slots=True)
 class PartnerApiClients:
-    """Clients of the APIs of both sides, in this process.
-
-    Attributes:
-        service: sends requests to the service; a partner's own credential is added.
-    """
+    """Clients of the APIs of both sides, in this process."""
 
     admin: ApiClient
     control: ApiClient
-    service: Transport
+    service: Transport  # sends requests to the service; a partner's own credential is added
 
 
 @dataclass(slots=True)
 class PartnerForTest:
-    """A partner that no other test uses.
+    """A partner that no other test uses."""
 
-    Attributes:
-        id: the service's id of it, as text.
-        name: as the test named it; may be empty.
-        variables: of the application under test.
-        created_on_ms: by the clock of both sides.
-        phones: digits by the names of persons.
-        subscription_id: of its inbox's subscription; empty before the first.
-        returned_wamids: the messages that a wait has returned.
-        end_reason: why its waits end; empty while it exists.
-    """
-
-    id: str
-    name: str
+    id: str  # the service's id of it, as text
+    name: str  # as the test named it; may be empty
     names: DerivedNames
-    variables: Mapping[str, str]
+    variables: Mapping[str, str]  # of the application under test
     inbox_url: str
-    created_on_ms: int
+    created_on_ms: int  # by the clock of both sides
     clients: PartnerApiClients
     inbox: PartnerInbox = field(default_factory=lambda: PartnerInbox(DEFAULT_OPTIONS))
-    phones: dict[str, str] = field(default_factory=dict[str, str])
-    subscription_id: str = ""
-    returned_wamids: set[str] = field(default_factory=set[str])
-    end_reason: str = ""
+    phones: dict[str, str] = field(default_factory=dict[str, str])  # digits by the names of persons
+    subscription_id: str = ""  # of its inbox's subscription; empty before the first
+    returned_wamids: set[str] = field(default_factory=set[str])  # the messages that a wait has returned
+    end_reason: str = ""  # why its waits end; empty while it exists
 
     @property
     def app_id(self) -> str:
