@@ -1,0 +1,104 @@
+"""What replaces the machine: threads, listening sockets and the steady clock. Everything else runs as it is.
+
+simloom replaces the event loop, the network, and the functions of `time` and `random`.
+"""
+
+import asyncio
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from simloom._loop import SimLoop
+from simloom._net import SimNetwork, SimTransport
+
+from waypost.base.clock import SystemClock
+from waypost.base.threads import ThreadPool
+
+
+def simulated_clock() -> SystemClock:
+    """Return the machine's clock on virtual time."""
+    return SystemClock(machine_ns=lambda: time.time_ns(), steady_ns=lambda: time.monotonic_ns())
+
+
+class Listener:
+    """A listening socket of the simulated network."""
+
+    family = socket.AF_INET
+
+    def __init__(self, port: int) -> None:
+        self._address = ("127.0.0.1", port)
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._address
+
+    def close(self) -> None:
+        """Do nothing: the server closes the listener."""
+
+
+class _Calls:
+    """The calls of one pool, one after the other, each at a step that the scheduler chooses."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+
+    def add(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._waiting.append((work, args))
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._run_one)
+
+    def run_all(self) -> None:
+        while self._waiting:
+            work, args = self._waiting.popleft()
+            work(*args)
+
+    def _run_one(self) -> None:
+        if not self._waiting:
+            return
+        work, args = self._waiting[0]
+        try:
+            work(*args)
+        finally:
+            self._waiting.popleft()
+            if self._waiting:
+                asyncio.get_running_loop().call_soon(self._run_one)
+
+
+def replace_machine(transports: list[Any]) -> None:
+    """Replace threads by steps of the loop, and let servers listen in the simulated network; once in a process.
+
+    Args:
+        transports: every connection's end is added when it is made.
+    """
+
+    def submit(pool: Any, work: Callable[..., Any], /, *args: Any) -> None:
+        if pool._is_closed:
+            raise RuntimeError("no calls are taken after the end")
+        calls_of(pool).add(work, args)
+
+    def shutdown(pool: Any) -> None:
+        pool._is_closed = True
+        calls_of(pool).run_all()
+
+    def calls_of(pool: Any) -> _Calls:
+        if not isinstance(pool._calls, _Calls):
+            pool._calls = _Calls()
+        return pool._calls
+
+    ThreadPool.submit, ThreadPool.shutdown = submit, shutdown
+
+    listen, connect = SimNetwork.create_server, SimTransport.__init__
+
+    async def create_server(network: Any, factory: Any, host: Any = None, port: Any = None, **options: Any) -> Any:
+        listener = options.pop("sock", None)
+        if listener is not None:
+            host, port = listener.getsockname()
+        return await listen(network, factory, host, port, **options)
+
+    def add_transport(transport: Any, *args: Any, **options: Any) -> None:
+        connect(transport, *args, **options)
+        transports.append(transport)
+
+    SimNetwork.create_server, SimTransport.__init__ = create_server, add_transport
+    SimLoop.remove_reader = lambda _loop, _listener: False  # a server that stops reads no more connections
