@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 from aiohttp import web
 
+from crashes.processes import free_port
 from tests.support.builders import OPERATOR
 from tests.support.pipeline import PipelineHarness
 from waypost.admin import provisioning
@@ -36,7 +37,7 @@ class AbsentOperator:
     accepted: list[str] = field(default_factory=list[str])
     attempts: int = 0
     error: tuple[int, str] | None = None
-    port: int = 0
+    port: int = field(default_factory=free_port)
     _runner: web.AppRunner | None = None
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -55,7 +56,6 @@ class AbsentOperator:
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
-        self.port = self._runner.addresses[0][1]
 
     async def close(self) -> None:
         """Refuse connections."""
