@@ -30,7 +30,7 @@ from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_partner
 from waypost.store.callbacks.subscriptions import add_subscription
 from waypost.store.properties import seed_template
-from waypost.store.tables import messages, queue_jobs
+from waypost.store.tables import callbacks, messages, queue_jobs
 
 SERVICE_PORT, OPERATOR_PORT, RECEIVER_PORT = 8001, 8002, 8003
 MODES: Final = ("ENQUEUED", "SENT", "DELIVERED", "READ", "FAILED")
@@ -237,13 +237,14 @@ class World:
             return None
 
     async def _wait_until_idle(self) -> list[Any]:
-        """Return the jobs that are left when a day has passed; none if all ended before."""
+        """Return the jobs and callbacks that are left when a day has passed; none if all ended before."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + HEALED_WITHIN_S
         left: list[Any] = []
         while loop.time() < until_s:
             await asyncio.sleep(20 if self._has_faults else 1)
-            left = await self._rows(select(queue_jobs))
+            open_callbacks = select(callbacks).where(callbacks.c.ended_on_ms.is_(None))
+            left = [*await self._rows(select(queue_jobs)), *await self._rows(open_callbacks)]
             if not left and not self._simulator_rows("SELECT 1 FROM outbox"):
                 break
         return left
