@@ -146,6 +146,19 @@ async def test_failing_webhook_url_of_a_number_delays_nothing_else(
     assert [message["text"]["body"] for message in slow.receiver.messages()] == ["to the first"]
 
 
+async def test_retry_of_a_subscription_ends_with_it(slow: Bench, other_receiver: Receiver) -> None:
+    await create_other_app(slow, other_receiver)
+    await slow.graph("POST", f"{WABA}/subscribed_apps", token=OTHER_TOKEN)
+    other_receiver.response_statuses = [500] * 3
+    await slow.send_from_phone("to a failing one")
+    await other_receiver.wait_until(lambda: len(other_receiver.posts) == 2)
+
+    await slow.graph("DELETE", f"{WABA}/subscribed_apps", token=OTHER_TOKEN)
+    shown = (await slow.control("GET", "state")).body["accounts"][0]
+
+    assert shown["failed_attempts"] == 0
+
+
 async def test_waiting_updates_go_to_the_account_when_a_number_loses_its_webhook_url(
     slow: Bench, other_receiver: Receiver
 ) -> None:
