@@ -6,6 +6,7 @@ receivers are fixed numbers. Either way a slow one gets few, and a fast one alwa
 0098, 0119.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -62,7 +63,7 @@ CROWDED_SLOTS: Final = 96
 
 
 @dataclass(slots=True, eq=False)
-class SlotHolder:
+class SlotHolder(ABC):
     """A holder of slots: a source, an operator account or a receiver."""
 
     # positions of its jobs that hold one, the oldest first, with the real time when they got it
@@ -70,9 +71,9 @@ class SlotHolder:
     new_slots: set[int] = field(default_factory=set[int])  # those of them that were of the class NEW when they got it
     waiting: set[str] = field(default_factory=set[str])  # groups that wait for the end of one of its own jobs
 
+    @abstractmethod
     def slot_class(self, real_ms: int) -> SlotClass:
         """Return its class by its response times."""
-        raise NotImplementedError
 
 
 Holder = TypeVar("Holder", bound=SlotHolder)
