@@ -124,7 +124,7 @@ def test_every_status_of_the_operators_is_reached_from_a_template_under_review_o
     assert status in TEMPLATE_TRANSITIONS[T.PENDING] | TEMPLATE_TRANSITIONS[T.APPROVED]
 
 
-@pytest.mark.parametrize("status", EDITABLE)
+@pytest.mark.parametrize("status", sorted(EDITABLE))
 def test_editable_template_may_go_back_to_its_review(status: T) -> None:
     assert is_template_transition(status, T.PENDING)
 
