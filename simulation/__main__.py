@@ -8,6 +8,7 @@ from typing import Any
 
 import simloom
 
+from simulation.choices import Choices
 from simulation.machine import replace_machine
 from simulation.world import Outcome, run_world
 from waypost.base.clock import SystemClock
@@ -44,7 +45,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _run(seed: int, options: argparse.Namespace, transports: list[Any]) -> Any:
     async def world(_world: Any) -> Outcome:
-        return await run_world(seed, options.messages, transports, has_faults=not options.no_faults)
+        return await run_world(Choices(seed), options.messages, transports, has_faults=not options.no_faults)
 
     return simloom.run(
         world,

@@ -42,9 +42,9 @@ def _runs(*command: str) -> bool:
 
 
 def make_environment(python: str) -> Path:
-    """Return the interpreter of the environment, which is made again when a pin changes."""
+    """Return the interpreter of the environment, which is made again when a pin changes or the checkout moves."""
     pins = b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
-    wanted = hashlib.sha256(pins + SIMLOOM.encode()).hexdigest()
+    wanted = hashlib.sha256(pins + SIMLOOM.encode() + bytes(ROOT)).hexdigest()  # the folder: it is not a copy
     stamp, interpreter = ENVIRONMENT / "stamp", ENVIRONMENT / "bin" / "python"
     if not stamp.is_file() or stamp.read_text() != wanted:
         subprocess.run([python, "-m", "venv", "--clear", ENVIRONMENT], check=True)

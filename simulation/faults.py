@@ -1,15 +1,15 @@
 """Faults that a seed chooses: responses of the service, the operator and the receiver, and connections that break."""
 
 import asyncio
-import random
-from collections import Counter
 from enum import StrEnum
 from typing import Any, Final
+
+from simulation.choices import Choices, declare
 
 _SLOW_S: Final = (0.5, 5, 20)
 _HANGS_S: Final = 40
 """Longer than any call waits."""
-_BREAK_AFTER_S: Final = (0.005, 0.02, 0.1, 1)
+_BREAK_EVERY_S: Final = 0.05
 
 
 class Fault(StrEnum):
@@ -29,17 +29,30 @@ _STATUSES: Final = {
 }  # fmt: skip
 
 
+_OF_REQUESTS: Final = tuple(fault for fault in Fault if fault is not Fault.RESET)
+_SERVERS: Final = {"service": "the service", "operator": "the operator", "receiver": "the receiver"}
+_WORDS: Final = {
+    Fault.ERROR: "{} answered 500 and did nothing",
+    Fault.TOO_MANY: "{} answered 429",
+    Fault.RETRY_AFTER: "{} answered 429 with Retry-After",
+    Fault.HANGS: "{} did not answer",
+    Fault.DONE_AND_LOST: "{} did what was asked and answered 502",
+    Fault.SLOW: "{} was slow",
+}
+declare({f"{name}: {fault}": words.format(who) for name, who in _SERVERS.items() for fault, words in _WORDS.items()})
+declare({"reset": "a connection was reset"})
+
+
 class Faults:
     """The faults of one run, until `stop`.
 
     Args:
-        chance: of the seed.
+        choices: of the seed.
         transports: all ends of connections; new ones are added to it.
     """
 
-    def __init__(self, chance: random.Random, transports: list[Any]) -> None:
-        self.counts: Counter[str] = Counter()
-        self._chance = chance
+    def __init__(self, choices: Choices, transports: list[Any]) -> None:
+        self._choices = choices
         self._transports = transports
         self._is_on = True
 
@@ -51,14 +64,13 @@ class Faults:
         """Return an application of which this share of the requests meets a fault."""
 
         async def with_faults(scope: Any, receive: Any, send: Any) -> None:
-            if not self._is_on or self._chance.random() >= share:
+            fault = self._fault_of(name, share)
+            if fault is None:
                 await application(scope, receive, send)
                 return
-            fault = self._chance.choice([fault for fault in Fault if fault is not Fault.RESET])
-            self.counts[f"{name}: {fault}"] += 1
             if fault is Fault.SLOW:
                 scope["arrived_s"] = asyncio.get_running_loop().time()
-                await asyncio.sleep(self._chance.choice(_SLOW_S))
+                await asyncio.sleep(self._choices.pick("seconds", _SLOW_S, of=f"{name}: {fault}"))
                 await application(scope, receive, send)
                 return
             if fault is Fault.HANGS:
@@ -72,14 +84,19 @@ class Faults:
 
         return with_faults
 
+    def _fault_of(self, name: str, share: float) -> Fault | None:
+        if not self._is_on:
+            return None
+        share /= len(_OF_REQUESTS)
+        return next(iter([fault for fault in _OF_REQUESTS if self._choices.happens(f"{name}: {fault}", share)]), None)
+
     async def break_connections(self) -> None:
-        """Break random connections until `stop`."""
+        """Break connections until `stop`."""
         while self._is_on:
-            await asyncio.sleep(self._chance.choice(_BREAK_AFTER_S))
+            await asyncio.sleep(_BREAK_EVERY_S)
             open_ones = [transport for transport in self._transports if not transport.is_closing()]
-            if open_ones and self._chance.random() < 0.5:
-                self.counts[str(Fault.RESET)] += 1
-                broken = self._chance.choice(open_ones)
+            if self._choices.happens("reset", 0.07) and open_ones:
+                broken = self._choices.pick("connection", open_ones, of="reset")
                 peer = broken._peer
                 broken._force_close(ConnectionResetError("the connection was reset"))
                 if peer is not None and not peer.is_closing():

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import random
 import sqlite3
 import tempfile
 from collections import Counter, defaultdict
@@ -14,6 +13,7 @@ from urllib.parse import urlencode
 
 from sqlalchemy import select
 
+from simulation.choices import Choices
 from simulation.faults import Faults, read_body, respond
 from simulation.machine import Listener, simulated_clock
 from waypost.admin import provisioning
@@ -87,22 +87,22 @@ class World:
     """Service, simulator and receiver of one run, in one folder.
 
     Args:
-        seed: of its ids, and of what is left to chance.
+        choices: of the seed, which is the one of its ids as well.
         transports: all ends of connections of the simulated network.
         has_faults: False if everything succeeds.
     """
 
-    def __init__(self, folder: Path, seed: int, transports: list[Any], *, has_faults: bool) -> None:
+    def __init__(self, folder: Path, choices: Choices, transports: list[Any], *, has_faults: bool) -> None:
         self._folder = folder
-        self._chance = random.Random(f"world {seed}")
+        self.choices = choices
         self._has_faults = has_faults
-        self.faults = Faults(self._chance, transports)
+        self.faults = Faults(choices, transports)
         self.receiver = Receiver()
         clock = simulated_clock()
         self.simulator = Simulator(
             SimulatorSettings(path=folder / "simulator.db", deliver_after_ms=20, read_after_ms=20, gather_ms=5),
             clock,
-            SeededIds(clock, f"operator {seed}"),
+            SeededIds(clock, f"operator {choices.seed}"),
         )
         settings = Settings(
             data=folder,
@@ -111,7 +111,7 @@ class World:
             allowed_networks=("127.0.0.0/8",),
             max_connections_per_address=0,
         )
-        self.waypost = Waypost(settings, clock, SeededIds(clock, f"service {seed}"))
+        self.waypost = Waypost(settings, clock, SeededIds(clock, f"service {choices.seed}"))
 
     async def open(self) -> None:
         """Start everything, and seed the partner."""
@@ -184,7 +184,7 @@ class World:
             acknowledged=sum(message_id is not None for message_id in sent),
             callbacks=len(self.receiver.received),
             states=Counter(states.values()),
-            faults=self.faults.counts,
+            faults=self.choices.counts,
             virtual_s=asyncio.get_running_loop().time(),
         )
         outcome.broken += [f"a job is left: {job}" for job in left]
@@ -208,7 +208,7 @@ class World:
     async def _send(self, nth: int) -> str | None:
         """Send one message to a phone of its own; return its id, None if it was not acknowledged."""
         if self._has_faults:
-            await asyncio.sleep(self._chance.random() * SENT_WITHIN_S)
+            await asyncio.sleep(self.choices.between("send after", 0, SENT_WITHIN_S))
         form = urlencode(
             {
                 "channel": "whatsapp",
@@ -279,11 +279,11 @@ class World:
         return broken
 
 
-async def run_world(seed: int, count: int, transports: list[Any], *, has_faults: bool) -> Outcome:
+async def run_world(choices: Choices, count: int, transports: list[Any], *, has_faults: bool) -> Outcome:
     """Run a world in a folder of its own."""
     transports.clear()
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder), seed, transports, has_faults=has_faults)
+        world = World(Path(folder), choices, transports, has_faults=has_faults)
         await world.open()
         outcome = await world.run(count)
         await world.close()
