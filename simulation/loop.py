@@ -1,0 +1,173 @@
+"""The loop of a run: simloom's, without what it does at each step for uses that we do not have.
+
+simloom keeps each step as a dictionary, each choice as a checked object, asks of each callback whether it is a coroutine,
+and collects garbage; that is a third of the time of a run. Here a step is a tuple, and a choice a number. Crashed hosts
+and monitors take simloom's own way.
+"""
+
+import asyncio
+import hashlib
+import heapq
+import random
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from simloom._context import current_host
+from simloom._loop import SimLoop
+from simloom._patches import DEFAULT_WALL_EPOCH, patched_environment
+from simloom._world import World as SimulatedMachines
+
+MAX_STEPS_PER_INSTANT: Final = 200_000
+
+
+class Trace:
+    """What a run did, step by step: (virtual s, the choice, of how many, what ran), and simloom's own events."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[Any, ...]] = []
+        self.metadata: dict[str, Any] = {}
+
+    def emit(self, kind: str, t: float, **fields: Any) -> None:
+        """Append an event."""
+        self.steps.append((t, kind, *fields.values()))
+
+    def digest(self) -> str:
+        """Return the same for the same steps."""
+        return hashlib.sha256(repr(self.steps).encode()).hexdigest()
+
+
+class Draws:
+    """Numbers of a seed: which step is next, and how long a packet takes. All are 0 if it is first in, first out."""
+
+    is_replay = False
+
+    def __init__(self, seed: int, *, is_fifo: bool) -> None:
+        self.random = (lambda: 0.0) if is_fifo else random.Random(seed).random
+
+    def draw(self, _label: str, bound: int) -> int:
+        """Return a number from 0 to below the bound."""
+        return int(self.random() * bound)
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """A task whose hash is its number: so the order of a set of tasks is the same in each process."""
+
+    number = 0
+
+    def __hash__(self) -> int:
+        """Return the number."""
+        return self.number
+
+
+class SeededLoop(SimLoop):
+    """The loop of one run."""
+
+    def __init__(self, draws: Draws) -> None:
+        self.trace = Trace()
+        super().__init__(draws, log=self.trace, gc_interval=0, max_steps_per_instant=MAX_STEPS_PER_INSTANT)  # type: ignore[arg-type]
+        self._draw = draws.random
+        self._steps = self.trace.steps
+        self._stuck_since = 0
+
+    def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
+        """Run a callback at a step at this time."""
+        if self._closed:
+            raise RuntimeError("event loop is closed")
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there are no threads
+
+    def call_at(
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        """Run a callback at a virtual time."""
+        if self._closed:
+            raise RuntimeError("event loop is closed")
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timer_seq += 1
+        heapq.heappush(self._scheduled, (when, self._timer_seq, handle))
+        handle._scheduled = True  # type: ignore[attr-defined]
+        return handle
+
+    def create_task(
+        self, coro: Coroutine[Any, Any, Any], *, name: Any = None, context: Any = None
+    ) -> asyncio.Task[Any]:
+        """Run a coroutine."""
+        if self._closed:
+            raise RuntimeError("event loop is closed")
+        number = self._task_creation_seq = self._task_creation_seq + 1
+        NumberedTask.number = number  # the constructor asks for the hash
+        task = NumberedTask(coro, loop=self, name=name or f"task {number}", context=context)
+        task.number = number
+        host = current_host.get()
+        if host is not None:
+            host._register(task)
+        self._task_order[task] = number
+        return task
+
+    def _run_once(self) -> None:
+        if self._crashed_ids or self._crashed_hosts or not self._monitors.empty:
+            super()._run_once()
+            return
+        ready, scheduled = self._ready, self._scheduled
+        if not ready:
+            while scheduled and scheduled[0][2]._cancelled:
+                heapq.heappop(scheduled)
+            if not scheduled:
+                self._report_deadlock()
+            self._now = max(self._now, scheduled[0][0])
+            self._stuck_since = len(self._steps)
+        while scheduled and scheduled[0][0] <= self._now:
+            ready.append(heapq.heappop(scheduled)[2])
+        count = len(ready)
+        index = int(self._draw() * count)
+        handle = ready.pop(index)
+        if handle._cancelled:
+            return
+        callback = handle._callback
+        owner = getattr(callback, "__self__", None)
+        label = owner.number if type(owner) is NumberedTask else getattr(callback, "__qualname__", "")
+        self._steps.append((self._now, index, count, label))
+        if len(self._steps) - self._stuck_since > MAX_STEPS_PER_INSTANT:
+            self._instant_steps = MAX_STEPS_PER_INSTANT
+            self._detect_livelock()
+        try:
+            handle._context.run(callback, *handle._args)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001  what asyncio does with it
+            message = f"Exception in callback {callback!r}"
+            self.call_exception_handler({"message": message, "exception": error, "handle": handle})
+
+
+def run(
+    main: Callable[[], Coroutine[Any, Any, Any]], seed: int, is_fifo: bool = False
+) -> tuple[Any, SeededLoop, BaseException | None]:
+    """Run a coroutine under a seed.
+
+    Args:
+        is_fifo: True if steps run in the order in which they become ready, and packets take no time.
+
+    Returns:
+        Its result, the loop, which is closed, and its exception. What was still running is dropped.
+    """
+    loop = SeededLoop(Draws(seed, is_fifo=is_fifo))
+    SimulatedMachines(loop)  # attaches the network
+    asyncio.set_event_loop(loop)
+    measured = time.thread_time
+    time.thread_time = loop.time
+    result, error = None, None
+    try:
+        with patched_environment(loop, virtual_time=True, seed_randomness=True, wall_epoch=DEFAULT_WALL_EPOCH):
+            try:
+                result = loop.run_until_complete(main())
+            except Exception as raised:  # noqa: BLE001  it is returned
+                error = raised
+    finally:
+        time.thread_time = measured
+        asyncio.set_event_loop(None)
+        loop.close()
+    return result, loop, error

@@ -1,0 +1,187 @@
+"""Many seeds on all cores: each runs in a process of its own, forked from one that has run a world before.
+
+So each begins with the same memory, nothing of one run reaches another, and imports and compiled statements are there.
+"""
+
+import contextlib
+import gc
+import logging
+import os
+import pickle
+import selectors
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from simulation import story
+from simulation.choices import Choices, Decision
+from simulation.configuration import FIFO, Configuration
+from simulation.loop import run
+from simulation.machine import replace_machine
+from simulation.world import run_world
+from waypost.base.clock import SystemClock
+from waypost.base.telemetry.logs import set_up_logs
+
+WITHIN_S: Final = 300
+"""Of real time: then a run is ended, and has failed."""
+_MEMORY: Final = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a seed, and what is switched off in it.
+
+    Attributes:
+        only: the decisions that may happen; None: all.
+    """
+
+    seed: int
+    configuration: Configuration
+    only: frozenset[tuple[str, int]] | None = None
+    off: Set[tuple[str, int]] = frozenset()
+
+
+@dataclass
+class Result:
+    """What a run did. Decisions and events are there if a promise broke."""
+
+    run: Run
+    broken: list[str] = field(default_factory=list)
+    summary: str = ""
+    digest: str = ""
+    steps: int = 0
+    took_s: float = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    states: Counter[str] = field(default_factory=Counter)
+    decisions: list[Decision] = field(default_factory=list)
+    events: list[tuple[float, str]] = field(default_factory=list)
+
+
+class Search:
+    """Runs many runs on some cores. A context manager, which removes their folders.
+
+    Args:
+        jobs: how many at once; None: one on each core.
+        with_digest: whether results have it; it takes some milliseconds.
+    """
+
+    def __init__(self, jobs: int | None = None, *, with_digest: bool = False) -> None:
+        self.jobs = jobs or len(os.sched_getaffinity(0))
+        self._with_digest = with_digest
+        self._transports: list[Any] = []
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="simulation-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None
+        )
+
+    def __enter__(self) -> "Search":
+        """Replace the machine, and run a world, so that each process begins with what it will need."""
+        set_up_logs(SystemClock(), as_json=True, level="critical")
+        logging.disable()
+        replace_machine(self._transports)
+        tempfile.tempdir = self._folder.name
+        self.run_here(Run(0, Configuration(messages=2, has_faults=False)))
+        gc.collect()
+        gc.freeze()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Remove the folders."""
+        tempfile.tempdir = None
+        self._folder.cleanup()
+
+    def run_here(self, one: Run) -> Result:
+        """Run in this process; what it leaves behind may change the next run."""
+        began_s = time.perf_counter()
+        result = Result(one)
+        choices = Choices(one.seed, off=one.off, only=one.only)
+        story.begin()
+        schedule = one.configuration.schedule
+
+        async def main() -> Any:
+            return await run_world(
+                choices, one.configuration.messages, self._transports, has_faults=one.configuration.has_faults
+            )
+
+        outcome, loop, error = run(main, int(schedule) if schedule.isdecimal() else one.seed, schedule == FIFO)
+        if error is not None:
+            result.broken = ["".join(traceback.format_exception(error)).rstrip()]
+        else:
+            result.broken = [str(problem) for problem in outcome.broken]
+            result.summary, result.states = str(outcome), outcome.states
+        result.steps = len(loop.trace.steps)
+        result.digest = loop.trace.digest() if self._with_digest else ""
+        result.kinds = choices.counts
+        result.decisions, result.events = choices.made, story.told()
+        result.took_s = time.perf_counter() - began_s
+        return result
+
+    def run_all(self, runs: Iterable[Run], *, all_events: bool = False) -> Iterator[Result]:
+        """Yield the results of runs as they end. The rest is not begun when the caller stops, and what runs is ended."""
+        waiting = iter(runs)
+        with selectors.DefaultSelector() as pipes, contextlib.ExitStack() as at_end:
+            running: dict[int, tuple[Run, int, list[bytes]]] = {}  # by pipe
+            at_end.callback(_end_all, running)
+            while True:
+                while len(running) < self.jobs and (one := next(waiting, None)) is not None:
+                    pipe, process = self._fork(one, all_events=all_events)
+                    running[pipe] = (one, process, [])
+                    pipes.register(pipe, selectors.EVENT_READ)
+                if not running:
+                    return
+                for ready, _ in pipes.select():
+                    pipe = ready.fd
+                    one, process, chunks = running[pipe]
+                    if chunk := os.read(pipe, 1 << 20):
+                        chunks.append(chunk)
+                        continue
+                    pipes.unregister(pipe)
+                    os.close(pipe)
+                    del running[pipe]
+                    _, status = os.waitpid(process, 0)
+                    yield _read(one, status, b"".join(chunks))
+
+    def _fork(self, one: Run, *, all_events: bool) -> tuple[int, int]:
+        """Return the reading end of the pipe of a run, and its process."""
+        reading, writing = os.pipe()
+        process = os.fork()
+        if process:
+            os.close(writing)
+            return reading, process
+        code = 1
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.alarm(WITHIN_S)
+            result = self.run_here(one)
+            if not result.broken and not all_events:
+                result = replace(result, decisions=[], events=[])
+            for decision in result.decisions:
+                decision.value, decision.details = str(decision.value), [*map(str, decision.details)]
+            with os.fdopen(writing, "wb") as pipe:
+                pickle.dump(result, pipe)
+            code = 0
+        except BaseException:  # noqa: BLE001  the process ends here, whatever happens
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+
+def _read(one: Run, status: int, text: bytes) -> Result:
+    if status == 0:
+        return pickle.loads(text)
+    ended = f"signal {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else f"status {status}"
+    return Result(one, broken=[f"the process of the run ended with {ended}; it may take {WITHIN_S} s"])
+
+
+def _end_all(running: dict[int, tuple[Run, int, list[bytes]]]) -> None:
+    for pipe, (_, process, _) in running.items():
+        os.close(pipe)
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
