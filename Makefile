@@ -22,7 +22,7 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 PINS      := pyproject.toml pytest-waypost/pyproject.toml constraints.txt
 
-.PHONY: run test test-npm test-image test-chart examples dates lint check bench peers soak crash simulate restarts alerts fuzz format reference screenshots pin dist sbom resolutions notes test-old-pins advisories
+.PHONY: run test test-npm test-image test-chart examples dates lint check bench peers soak crash simulate planted restarts alerts fuzz format reference screenshots pin dist sbom resolutions notes test-old-pins advisories
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
@@ -75,6 +75,9 @@ crash: $(DEV_READY)  ## inject faults under load and count: lost, duplicated and
 
 simulate: $(RUN_READY)  ## the whole server in one thread under seeds: order, packets, faults and time; SEEDS=1-100; Python 3.12 or newer
 	@simulation=$$($(BIN)/python -m simulation.environment) && exec $$simulation -m simulation --seeds $(SEEDS) $(ARGS)
+
+planted: $(RUN_READY)  ## how many seeds the simulation needs to find each of 40 planted faults; ARGS='NAME … --seeds 500'
+	@$(BIN)/python -m simulation.planted $(ARGS)
 
 restarts: $(DEV_READY)  ## two machines behind nginx and Caddy: limits, then each is restarted five times under load; needs both programs
 	WAYPOST_TEST_PROXIES=nginx,caddy $(BIN)/pytest -n 0 tests/processes/test_behind_a_proxy.py -k limits

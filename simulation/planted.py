@@ -1,0 +1,132 @@
+"""Planted faults: how many seeds the simulation needs to find mistakes that an engineer could make.
+
+`python -m simulation.planted [NAME ...] --seeds 500` applies each row of `planted.toml` to a copy of the source, and
+runs seeds until a promise breaks. The checkout is never changed.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from simulation.environment import NO_PYTHON, ROOT, find_python, make_environment
+
+SOURCE: Final = ROOT / "src" / "waypost"
+TABLE: Final = Path(__file__).with_suffix(".toml")
+MAX_MESSAGE_CHARS: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedFault:
+    """One mistake: in a file below src/waypost, `old` is replaced by `new`."""
+
+    name: str
+    effect: str  # what it does to a person who uses the service
+    file: str
+    old: str
+    new: str
+    promise: str  # that it should break
+    arguments: tuple[str, ...] = ()  # of the simulation: the configuration that it needs
+
+    def apply(self, source: str) -> str:
+        """Return the source with the mistake.
+
+        Raises:
+            ValueError: the old text does not occur exactly once.
+        """
+        count = source.count(self.old)
+        if count != 1:
+            raise ValueError(f"{self.name}: its old text occurs {count} times in {self.file}")
+        return source.replace(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The first seed that broke a promise; None if none of them did."""
+
+    name: str
+    seed: int | None
+    message: str
+    took_s: float
+
+
+def read_faults() -> list[PlantedFault]:
+    """Return the rows of the table."""
+    return [PlantedFault(**row) for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["fault"]]
+
+
+def plant(fault: PlantedFault, folder: Path) -> None:
+    """Copy the source into a folder, with a fault."""
+    shutil.copytree(SOURCE, folder / "waypost", ignore=shutil.ignore_patterns("__pycache__"))
+    changed = folder / "waypost" / fault.file
+    changed.write_text(fault.apply(changed.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def find(fault: PlantedFault, interpreter: str, seeds: int, arguments: Sequence[str]) -> Finding:
+    """Run seeds with a fault until one breaks a promise."""
+    began_s = time.perf_counter()
+    search = ("--seeds", f"1-{seeds}", "--until-failure", "--jobs", "1", "--json", "--quiet")
+    with tempfile.TemporaryDirectory() as folder:
+        plant(fault, Path(folder))
+        run = subprocess.run(
+            [interpreter, "-m", "simulation", *search, *arguments, *fault.arguments],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": folder},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    took_s = round(time.perf_counter() - began_s, 1)
+    if not run.stdout:
+        raise RuntimeError(f"{fault.name}: the simulation did not run: {run.stderr[-2000:]}")
+    result = json.loads(run.stdout)
+    message = result["broken"][0] if result["broken"] else ""
+    if message.startswith("Traceback"):
+        message = message.splitlines()[-1]
+    return Finding(fault.name, result["first_failure"], message[:MAX_MESSAGE_CHARS], took_s)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Find the faults, and print the table; return 1 if one was not found."""
+    faults = [fault for fault in read_faults() if not options.names or fault.name in options.names]
+    python = find_python()
+    if python is None:
+        print("The simulation needs Python 3.12 or newer.", file=sys.stderr)
+        return NO_PYTHON
+    interpreter = str(make_environment(python))
+    arguments = ["--messages", str(options.messages)]
+    findings: list[Finding] = []
+    with ThreadPoolExecutor(options.jobs) as threads:
+        for found in threads.map(lambda fault: find(fault, interpreter, options.seeds, arguments), faults):
+            findings.append(found)
+            seed = "-" if found.seed is None else found.seed
+            print(f"{seed:>5}  {found.took_s:6.1f} s  {found.name}: {found.message or 'not found'}", flush=True)
+    needed = [found.seed for found in findings if found.seed is not None]
+    median = statistics.median(needed) if needed else None
+    print(f"{len(needed)} of {len(findings)} found, with a median of {median} seeds")
+    if options.json:
+        result = {"seeds": options.seeds, "found": len(needed), "of": len(findings), "median_seeds": median}
+        rows = [asdict(found) for found in findings]
+        options.json.write_text(json.dumps({**result, "faults": rows}, indent=1) + "\n", encoding="utf-8")
+    return 0 if len(needed) == len(findings) else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="make planted ARGS=...", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="Of the table; all of them if none is given.")
+    parser.add_argument("--seeds", type=int, default=500, help="How many are run at most for each fault.")
+    parser.add_argument("--jobs", type=int, default=2, help="How many faults are looked for at a time.")
+    parser.add_argument("--messages", type=int, default=20, help="Of each seed.")
+    parser.add_argument("--json", type=Path, help="A file for the result.")
+    sys.exit(main(parser.parse_args()))
