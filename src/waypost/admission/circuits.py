@@ -147,11 +147,6 @@ class Circuit:
         if now_ms >= self.until_ms:
             self.apply(CircuitEvent.DUE)
 
-    def end_probe(self, position: int) -> None:
-        """Note that a job has ended; if it was a probe without an outcome, the next job is one."""
-        if self.probe_position == position:
-            self.probe_position = None
-
     def record_success(self, now_ms: int) -> bool:
         """Record that a call succeeded; return True if this closes it."""
         self.failures = self.travel_until_ms = 0

@@ -283,7 +283,7 @@ class OperatorAdmission:
         """Return what a job took when it was admitted: it has ended, or is parked."""
         source = self._sources.get(job.concurrency_group)
         if source is not None and not job.is_parked and source.destination.circuit.probe_position == job.position:
-            source.destination.circuit.end_probe(job.position)  # without an outcome: another may be sent
+            source.destination.circuit.probe_position = None  # without an outcome: another may be sent
             self._wake(source.destination)
         self.slots.release(job.position)
 

@@ -183,10 +183,12 @@ class ReceiverAdmission:
 
     def release(self, job: Job) -> None:
         """Release a job's slot, and offer it to those that wait for one."""
-        for receiver in self.slots.held.get(job.position, ()):
-            receiver.replays.discard(job.position)
-            receiver.circuit.end_probe(job.position)
-        self.slots.release(job.position)
+        position = job.position
+        for receiver in self.slots.held.get(position, ()):
+            receiver.replays.discard(position)
+            if receiver.circuit.probe_position == position:  # without an outcome: the next callback is one
+                receiver.circuit.probe_position = None
+        self.slots.release(position)
 
     @property
     def callbacks_in_flight(self) -> dict[str, int]:

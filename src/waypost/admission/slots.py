@@ -9,7 +9,7 @@ receivers are fixed numbers. Either way a slow one gets few, and a fast one alwa
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from itertools import islice
 from math import inf
 from typing import Final, Generic, TypeVar
@@ -29,7 +29,7 @@ FAST_ACTIVE_MS: Final = 10_000
 """For so long after a fast source requested a slot, slow ones keep more free for it."""
 
 
-class SlotClass(Enum):
+class SlotClass(StrEnum):
     """The class of a source, an account or a receiver, by its response times."""
 
     FAST = "fast"
@@ -128,10 +128,12 @@ class Slots(Generic[Holder]):
         if self._line or self._offered_ms:  # it is not slow any more
             self._line.pop(group, None)
             self._offered_ms.pop(group, None)
-        free = self._total - len(self.held) - int(rule.reserve * self._total)
+        in_use = len(self.held)
+        free = self._total - in_use - int(rule.reserve * self._total)
         is_alone = self._fast_active_ms is None or real_ms - self._fast_active_ms >= FAST_ACTIVE_MS
         limit = free * (rule.per_free_alone if is_alone else rule.per_free) if free > 0 else 0
-        if len(own.slots) >= rule.each_when_crowded and self._is_crowded(real_ms):
+        is_at_most = len(own.slots) >= rule.each_when_crowded
+        if is_at_most and in_use >= CROWDED_SLOTS and in_use - self._count_slow(real_ms) >= CROWDED_SLOTS:
             limit = 0
         if rule.account_share < 1 and len(holders[-1].new_slots) >= max(1, rule.account_share * self._total):
             limit = 0
@@ -176,7 +178,8 @@ class Slots(Generic[Holder]):
             for group in own.waiting:
                 self._clear_not_before(group)
             own.waiting.clear()
-        self._wake_waiting()
+        if self._waiting[False] or self._waiting[True]:
+            self._wake_waiting()
         if self._line:
             self._offer(self._clock.real_ms())
 
@@ -211,9 +214,10 @@ class Slots(Generic[Holder]):
             del self._offered_ms[group]
         return self._rules[SlotClass.SLOW].together - self._count_slow(real_ms) - len(self._offered_ms)
 
-    def _is_crowded(self, real_ms: int) -> bool:
-        return self.slots_in_use >= CROWDED_SLOTS and self.slots_in_use - self._count_slow(real_ms) >= CROWDED_SLOTS
-
     def _count_slow(self, real_ms: int) -> int:
-        slow = (holder for holder in self._active.values() if holder.slot_class(real_ms) is SlotClass.SLOW)
-        return sum(len(holder.slots) for holder in slow)
+        """Return how many slots the slow holders have."""
+        count = 0
+        for holder in self._active.values():
+            if holder.slot_class(real_ms) is SlotClass.SLOW:
+                count += len(holder.slots)
+        return count

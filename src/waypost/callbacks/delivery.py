@@ -7,14 +7,13 @@ is known of a receiver, which may be what killed the process before: then the ma
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
-from waypost.base.clock import Clock, machine_ms
+from waypost.base.clock import machine_ms
 from waypost.base.telemetry.counters import CallCounters
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.callbacks import CallbackAttempt, Subscription
-from waypost.outbound.vetted_client import VettedClient
+from waypost.outbound.vetted_client import OutboundResponse
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.store.callbacks.callbacks import CallbackRow
@@ -25,32 +24,27 @@ HIDDEN_HEADER_VALUE: Final = "(not kept)"
 """Replaces in an attempt the value of a header that the partner chose: it may be a secret."""
 
 
-async def post_callback(
-    client: VettedClient,
-    clock: Clock,
-    row: CallbackRow,
-    subscription: Subscription,
-    keys: tuple[bytes, ...],
-    *,
-    may_send: Callable[[], bool],
-) -> CallbackAttempt:
-    """Post a callback's bytes and return the attempt; never raise for what the receiver does.
+def make_headers(row: CallbackRow, subscription: Subscription, keys: tuple[bytes, ...]) -> dict[str, str]:
+    """Return the headers of a callback's request: the partner's own from `meta`, which ours override.
 
     Args:
-        clock: for the attempt's time.
         keys: that sign it, the newest first.
-        may_send: checked just before it is sent: an older callback must not come after a newer one.
     """
-    at_ms, theirs = clock.now_ms(), subscription.headers
-    headers = merge_headers(  # ours override the partner's own from `meta`
-        theirs,
+    return merge_headers(
+        subscription.headers,
         {
             "Waypost-Callback-Id": row.id,  # the same over all attempts
             "Waypost-Sequence": str(row.sequence),  # counts up per subscription and recipient
             **signature_headers(row.id, machine_ms() // 1000, row.body, keys),
         },
     )
-    response = await client.post(subscription.url, row.body, headers, may_send=may_send)
+
+
+def make_attempt(
+    at_ms: int, headers: dict[str, str], subscription: Subscription, response: OutboundResponse
+) -> CallbackAttempt:
+    """Return the attempt of a request that has ended."""
+    theirs = subscription.headers
     if theirs:
         headers = {name: HIDDEN_HEADER_VALUE if name in theirs else text for name, text in headers.items()}
     return CallbackAttempt(
@@ -82,12 +76,10 @@ class InFlightMarks:
         if self._timer is None:
             self._timer = loop.call_later(MARK_AFTER_S, self._mark_slow)
 
-    async def end(self, job: Job) -> None:
-        """Note that a callback's request has ended; return when no mark of it is being written any more."""
+    def end(self, job: Job) -> asyncio.Task[None] | None:
+        """Note that a callback's request has ended; return what writes its mark now, to be waited for."""
         self._unmarked.pop(job, None)
-        marking = self._marking.pop(job, None)
-        if marking is not None:
-            await asyncio.wait([marking])
+        return self._marking.pop(job, None)
 
     def _mark_slow(self) -> None:
         loop = asyncio.get_running_loop()
@@ -106,6 +98,9 @@ class InFlightMarks:
             return  # the outcome of the attempts is written once it can be
 
 
+_RESULTS: Final = {True: "delivered", False: "given up", None: "retried"}
+
+
 def record_attempt(
     counts: CallCounters, job: Job, row: CallbackRow, attempt: CallbackAttempt, *, ended: bool | None
 ) -> None:
@@ -114,9 +109,8 @@ def record_attempt(
     Args:
         ended: True when it was delivered, False when it is given up, None when it is retried.
     """
-    result = {True: "delivered", False: "given up", None: "retried"}[ended]
     took_s = attempt.duration_ms / 1000
-    counts.add(took_s, "none" if attempt.status is None else f"{attempt.status // 100}xx", result)
+    counts.add(took_s, "none" if attempt.status is None else f"{attempt.status // 100}xx", _RESULTS[ended])
     if row.message_id is not None and (tracer.is_enabled or not ended):
         tracer.record(
             TraceStep.CALLBACK_ATTEMPTED,

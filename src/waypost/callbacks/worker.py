@@ -1,5 +1,6 @@
 """Claims callbacks, delivers them, and completes them or retries them later."""
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ from waypost.base.backoff import travel_grid_ms
 from waypost.base.encryption import SecretBox
 from waypost.base.telemetry.counters import CallCounters
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
-from waypost.callbacks.delivery import InFlightMarks, post_callback, record_attempt
+from waypost.callbacks.delivery import InFlightMarks, make_attempt, make_headers, record_attempt
 from waypost.callbacks.pausing import pause_if_due
 from waypost.domain.callbacks import AttemptKind, CallbackAttempt, Subscription
 from waypost.queue.context import StageContext
@@ -32,18 +33,9 @@ INTERRUPTED_ERROR: Final = "the attempt was cut short: the service stopped, or c
 class _CallbackProgress(NamedTuple):
     """Changes that an attempt causes."""
 
+    attempt_record: AttemptRecord | None
+    health: ReceiverStatus | None
     replay_position: int | None  # of the replay's job, if this ends one; a callback that ends is its own job
-    attempt_record: AttemptRecord | None = None
-    health: ReceiverStatus | None = None
-
-
-class _Delivery(NamedTuple):
-    """A callback that is to be delivered."""
-
-    job: Job
-    row: CallbackRow
-    subscription: Subscription
-    receiver: CallbackReceiver
 
 
 class CallbackSender:
@@ -109,14 +101,10 @@ class CallbackSender:
         row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
         if row is None or subscription is None:
             # It was too old and is deleted, or its subscription is: there is no URL to send to.
-            tried = None
-            if row is not None:
-                attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
-                tried = _make_attempt_record(job, row, attempt, False)
-            await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried))
+            attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
+            await self._queue.complete(job, _record, _make_progress(job, row, attempt, False))
             return
         receiver = self.admission.receivers[subscription_id]
-        delivery = _Delivery(job, row, subscription, receiver)
         if job.was_in_flight:  # count the attempt that was cut short, and do not call the receiver for a while
             now_ms = self._clock.now_ms()
             failing_ms = now_ms - (receiver.circuit.failing_since_ms or now_ms)
@@ -124,50 +112,50 @@ class CallbackSender:
             # It may be the cause. Each further attempt that ends so doubles the time since it last succeeded.
             pause_ms = max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS))
             attempt = CallbackAttempt(now_ms, 0, None, error=INTERRUPTED_ERROR)
-            await self._record_failed(delivery, attempt, retry_after_ms=pause_ms)
-        # Else another process may have gone on: an older callback must not come later.
-        elif self._queue.is_lease_held(job) and (
-            receiver.circuit.state is CircuitState.CLOSED or receiver.may_be_called(job.position)
-        ):
-            await self._deliver(delivery, batch.keys[subscription_id])
-        else:
+            await self._record_failed(job, row, subscription, attempt, retry_after_ms=pause_ms)
+            return
+        circuit = receiver.circuit
+        if circuit.state is not CircuitState.CLOSED and not receiver.may_be_called(job.position):
             self._queue.abandon(job)
-
-    async def _deliver(self, delivery: _Delivery, keys: tuple[bytes, ...]) -> None:
-        job, row, subscription, receiver = delivery
-        is_lease_held = partial(self._queue.is_lease_held, job)
-        if receiver.has_responded and receiver.circuit.probe_position != job.position:
+            return
+        if receiver.has_responded and circuit.probe_position != job.position:
             self._marks.begin(job)
         elif not await self._queue.mark_in_flight([job]):
             self._queue.abandon(job)
             return
+        # Another process may have gone on: an older callback must not come after a newer one.
+        is_lease_held = partial(self._queue.is_lease_held, job)
         try:
-            attempt = await post_callback(
-                self._context.outbound, self._clock, row, subscription, keys, may_send=is_lease_held
-            )
+            at_ms, headers = self._clock.now_ms(), make_headers(row, subscription, batch.keys[subscription_id])
+            response = await self._context.outbound.post(subscription.url, row.body, headers, may_send=is_lease_held)
         finally:
-            await self._marks.end(job)
-        if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
+            marking = self._marks.end(job)
+            if marking is not None:
+                await asyncio.wait([marking])
+        attempt = make_attempt(at_ms, headers, subscription, response)
+        is_delivered = attempt.delivered
+        if not is_delivered and not is_lease_held():  # another process tries it, and records the outcome
             self._queue.abandon(job)
             return
         receiver.has_responded = receiver.has_responded or attempt.status is not None
         receiver.was_slow = attempt.duration_ms >= SLOW_RESPONSE_MS
-        if not attempt.delivered:
-            retry_after_ms = parse_retry_after_ms(attempt.response_headers, self._clock.now_ms())
-            await self._record_failed(delivery, attempt, retry_after_ms=retry_after_ms)
+        now_ms = self._clock.now_ms()
+        if not is_delivered:
+            retry_after_ms = parse_retry_after_ms(attempt.response_headers, now_ms)
+            await self._record_failed(job, row, subscription, attempt, retry_after_ms=retry_after_ms)
             return
-        circuit = receiver.circuit
-        health = None if circuit.failing_since_ms is None else ReceiverStatus(row.subscription_id, None)
+        health = None if circuit.failing_since_ms is None else ReceiverStatus(subscription_id, None)
         was_away = circuit.state is CircuitState.HALF_OPEN
-        circuit.record_success(self._clock.now_ms())
+        circuit.record_success(now_ms)
         if was_away:  # what failed meanwhile does not wait for its own schedule
-            self._queue.make_retries_due(QueueName.CALLBACKS, live_group(row.subscription_id))
+            self._queue.make_retries_due(QueueName.CALLBACKS, live_group(subscription_id))
         record_attempt(self.counts, job, row, attempt, ended=True)
-        tried = _make_attempt_record(job, row, attempt, True)
-        await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
+        await self._queue.complete(job, _record, _make_progress(job, row, attempt, True, health))
 
-    async def _record_failed(self, delivery: _Delivery, attempt: CallbackAttempt, *, retry_after_ms: int) -> None:
-        job, row, subscription, receiver = delivery
+    async def _record_failed(
+        self, job: Job, row: CallbackRow, subscription: Subscription, attempt: CallbackAttempt, *, retry_after_ms: int
+    ) -> None:
+        receiver = self.admission.receivers[row.subscription_id]
         now_ms, circuit = self._clock.now_ms(), receiver.circuit
         was_failing, was_until_ms = circuit.failing_since_ms, circuit.until_ms
         circuit.record_failure(job.position, now_ms, self._chance, retry_after_ms=retry_after_ms)
@@ -183,7 +171,7 @@ class CallbackSender:
         delay_ms = callback_retry_ms(job.attempt + 1, self._chance)
         ended = None if delay_ms is not None else False
         record_attempt(self.counts, job, row, attempt, ended=ended)
-        tried = _make_attempt_record(job, row, attempt, ended)
+        progress = _make_progress(job, row, attempt, ended, health)
         paused = await pause_if_due(self._context, subscription, circuit, attempt, pause_after_ms=self._pause_after_ms)
         if paused is not None:
             self.pauses += paused
@@ -191,9 +179,9 @@ class CallbackSender:
             receiver.pause_known_from = self._reads + 1  # a read that is running may not know it yet
             circuit.apply(CircuitEvent.PAUSED)
         if delay_ms is None:
-            await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
+            await self._queue.complete(job, _record, progress)
         else:
-            await self._context.database.join(_record, _CallbackProgress(None, tried, health))
+            await self._context.database.join(_record, progress)
             await self._queue.retry_later(
                 job,
                 due_ms=self._retry_due_ms(circuit, now_ms, delay_ms, retry_after_ms),
@@ -235,23 +223,33 @@ class CallbackSender:
             self.admission.wake(subscription_id)
 
 
-def _replay_position(job: Job) -> int | None:
-    return job.position if job.is_replay else None
+def _make_progress(
+    job: Job,
+    row: CallbackRow | None,
+    attempt: CallbackAttempt,
+    ended: bool | None,
+    health: ReceiverStatus | None = None,
+) -> _CallbackProgress:
+    """Return what an attempt changes; without a row it is not recorded.
 
-
-def _make_attempt_record(job: Job, row: CallbackRow, attempt: CallbackAttempt, ended: bool | None) -> AttemptRecord:
-    """Return the record of an attempt; a replay that fails does not undo the earlier delivery."""
-    if job.is_replay and not ended:
-        ended = None
-    kind = AttemptKind.REPLAY if job.is_replay else AttemptKind.RETRY if job.attempt else AttemptKind.INITIAL
-    return AttemptRecord(row.id, row.subscription_id, attempt, ended, kind)
+    Args:
+        ended: True when it was delivered, False when it is given up, None when it is retried.
+    """
+    kind = AttemptKind.RETRY if job.attempt else AttemptKind.INITIAL
+    replay_position = None
+    if job.is_replay:
+        kind = AttemptKind.REPLAY
+        replay_position = None if ended is None else job.position
+        ended = ended or None  # a replay that fails does not undo the earlier delivery
+    record = None if row is None else AttemptRecord(row.id, row.subscription_id, attempt, ended, kind)
+    return _CallbackProgress(record, health, replay_position)
 
 
 def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> list[None]:
     made: list[AttemptRecord] = []
     statuses: list[ReceiverStatus] = []
     replays: list[int] = []
-    for replay_position, attempt_record, health in records:
+    for attempt_record, health, replay_position in records:
         if attempt_record is not None:
             made.append(attempt_record)
         if health is not None:

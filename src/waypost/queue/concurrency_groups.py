@@ -278,8 +278,11 @@ class ConcurrencyGroup:
         queue = self._keys.get(job.key)
         return bool(queue) and queue[0] is job
 
-    def complete(self, job: Job, *, is_retry: bool) -> bool:
-        """End the work on a key's head: remove it, or offer it again for its new due time.
+    def complete(self, job: Job, *, is_retry: bool, detach: bool = False) -> bool:
+        """End the work on a key's head: remove it, or offer it again for its new due time, unless it is parked.
+
+        Args:
+            detach: it waits by itself from now on, and its followers continue.
 
         Returns:
             False where this very job is not the head of its key: it was lost meanwhile, and nothing is done.
@@ -289,8 +292,9 @@ class ConcurrencyGroup:
         if not queue or queue[0] is not job:
             return False
         self.in_flight -= 1
-        if is_retry:
-            heapq.heappush(self.ready, (job.due_ms, job.position, key))
+        if is_retry and not detach:
+            if not job.is_parked:
+                heapq.heappush(self.ready, (job.due_ms, job.position, key))
             return True
         queue.popleft()
         self._positions.discard(job.position)
@@ -299,16 +303,12 @@ class ConcurrencyGroup:
             heapq.heappush(self.ready, (following.due_ms, following.position, key))
         else:
             del self._keys[key]
-        if self.is_reading:
+        if detach:
+            job.detach()
+            self._add(job)
+        elif self.is_reading:
             self._ended.add(job.position)
         return True
-
-    def detach(self, job: Job) -> None:
-        """Separate a head from its key: its followers continue, and it waits by itself."""
-        self.complete(job, is_retry=False)
-        self._ended.discard(job.position)
-        job.detach()
-        self._add(job)
 
     def _add(self, job: Job) -> None:
         """Add a job from the store, unless it is in memory or has just ended."""
@@ -394,10 +394,10 @@ class QueueScheduler:
         group = self.groups.get(job.concurrency_group)
         return group if group is not None and group.is_head(job) else None
 
-    def complete(self, job: Job, *, is_retry: bool) -> ConcurrencyGroup | None:
+    def complete(self, job: Job, *, is_retry: bool, detach: bool = False) -> ConcurrencyGroup | None:
         """End the work on a job; return its group, or None when the group was dropped."""
         group = self.groups.get(job.concurrency_group)
-        if group is not None and group.complete(job, is_retry=is_retry):
+        if group is not None and group.complete(job, is_retry=is_retry, detach=detach):
             return group
         self._complete_dropped(job)
         return None
@@ -420,7 +420,10 @@ class QueueScheduler:
     @property
     def has_more_to_read(self) -> bool:
         """True if another read is to be made before what is in memory is all that can be claimed."""
-        return any(group.more and group.needs_read for group in self.groups.values())
+        for group in self.groups.values():  # noqa: SIM110  after each claim
+            if group.more and group.needs_read:
+                return True
+        return False
 
     def claim_due(self, *, at_most: int, share: int, now_ms: int, may_start: MayStart | None) -> list[Job]:
         """Return due heads, one of each group in turn, no group beyond its share.

@@ -78,17 +78,20 @@ def read_jobs(queue_name: QueueName, group: str, rows: Iterable[JobRow]) -> list
     ]
 
 
-def make_job(position: int, new: NewJob) -> Job:
-    """Return a job that was just enqueued."""
-    return Job(
-        position=position,
-        queue=new.queue,
-        concurrency_group=new.concurrency_group,
-        ordering_key=new.ordering_key,
-        subject=new.subject,
-        due_ms=new.due_ms,
-        attempt=0,
-        defects=0,
-        was_in_flight=False,
-        is_replay=new.is_replay,
-    )
+def make_jobs(new_jobs: Iterable[tuple[int, NewJob]]) -> list[Job]:
+    """Return jobs that were just enqueued, each with its position."""
+    return [
+        Job(
+            position=position,
+            queue=new.queue,
+            concurrency_group=new.concurrency_group,
+            ordering_key=new.ordering_key,
+            subject=new.subject,
+            due_ms=new.due_ms,
+            attempt=0,
+            defects=0,
+            was_in_flight=False,
+            is_replay=new.is_replay,
+        )
+        for position, new in new_jobs
+    ]

@@ -18,7 +18,7 @@ from waypost.base.telemetry.counters import QueueCounters
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.queue.concurrency_groups import ConcurrencyGroup, MayStart, QueueScheduler
-from waypost.queue.job import Job, NotBefore, PermanentDefect, make_job, read_jobs
+from waypost.queue.job import Job, NotBefore, PermanentDefect, make_jobs, read_jobs
 from waypost.queue.plans import DEFECT_DELAYS_S, QUEUE_PLANS, QueuePlan, shard_of
 from waypost.queue.shards import Shards
 from waypost.store.contract import StoreUnavailable
@@ -192,21 +192,17 @@ class JobQueue:
     async def mark_in_flight(self, jobs: Sequence[Job]) -> list[Job]:
         """Mark jobs, on disk, as being sent right now; return those that are marked.
 
-        A job that is not among them is another process's by now: it must not be sent, and is dropped. When a
-        mark cannot be written, its error is raised once all have been tried. None counts as in flight then,
-        and none may be sent.
+        A job that is not among them is another process's by now: it must not be sent, and is dropped. All are
+        marked together: where one cannot be, the error is raised, none counts as in flight, and none may be sent.
         """
         marks = [InFlightMark(job.position, self._fence(job), job.callback_id) for job in jobs]
-        written = await self._database.join_all(mark_in_flight, marks)
-        for mark in written:
-            if isinstance(mark, BaseException):
-                raise mark
-        marked = [job for job, mark in zip(jobs, written, strict=True) if mark]
-        if len(marked) < len(jobs):
-            lost = [job for job, mark in zip(jobs, written, strict=True) if not mark]
-            self.shards.mark_lease_lost(lost[0].queue, {job.concurrency_group for job in lost})
-        for job in marked:
-            job.in_flight = True
+        marked: list[Job] = []
+        for job, is_marked in zip(jobs, await self._database.join(mark_in_flight, marks), strict=True):
+            if is_marked:
+                job.in_flight = True
+                marked.append(job)
+            else:
+                self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         return marked
 
     async def complete(self, job: Job, write: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item) -> None:
@@ -269,12 +265,7 @@ class JobQueue:
                 TraceStep.RETRY_LATER, job.subject.id, position=job.position, attempt=job.attempt, due_ms=due_ms
             )
         job.in_flight = job.was_in_flight = False
-        group = self._schedulers[job.queue].group_of(job)
-        if detach and group is not None:
-            group.detach(job)
-            self._notify_end(job, group)
-        else:
-            self._end_job(job, is_retry=True)
+        self._end_job(job, is_retry=True, detach=detach)
 
     async def retry_after_defect(self, job: Job, error: BaseException) -> None:
         """Return a job on which our own code failed to its queue; after five defects it is a dead letter.
@@ -326,13 +317,8 @@ class JobQueue:
         It takes no slot, and stays the head of its key. Nothing is written: after a crash it is simply
         claimed.
         """
-        group = self._schedulers[job.queue].group_of(job)
-        if group is None:
-            self._end_job(job, is_retry=True)
-            return
-        job.is_parked = True
-        group.in_flight -= 1
-        self._notify_end(job, group)
+        job.is_parked = self._schedulers[job.queue].group_of(job) is not None
+        self._end_job(job, is_retry=True)
 
     def unpark(self, job: Job) -> bool:
         """Let a parked job be claimed again; return False where another process works its group now."""
@@ -359,11 +345,9 @@ class JobQueue:
         self.counts[job.queue].abandoned += 1
         self._end_job(job, is_retry=True)
 
-    def _end_job(self, job: Job, *, is_retry: bool) -> None:
-        self._notify_end(job, self._schedulers[job.queue].complete(job, is_retry=is_retry))
-
-    def _notify_end(self, job: Job, group: ConcurrencyGroup | None) -> None:
-        """Let the stage look for more, where an end may have made room; the group is None if its lease was lost."""
+    def _end_job(self, job: Job, *, is_retry: bool, detach: bool = False) -> None:
+        """End the work on a job, and let the stage look for more where that may have made room."""
+        group = self._schedulers[job.queue].complete(job, is_retry=is_retry, detach=detach)  # None: its lease was lost
         if group is None or not group.in_flight:
             self.shards.renew_if_leaving(job.queue, job.concurrency_group)
         if group is None or group.ready or (group.more and group.needs_read):
@@ -446,7 +430,7 @@ class JobQueue:
         """Hold new jobs without reading them; return False where the store must be read."""
         if queue_name not in self._fully_known:
             return False
-        jobs = [make_job(position, job) for position, job in new_jobs]
+        jobs = make_jobs(new_jobs)
         self._clamp_future_due(queue_name, jobs)
         if not self._schedulers[queue_name].enqueue(group, jobs):
             return False

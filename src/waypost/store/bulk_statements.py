@@ -7,6 +7,7 @@ unchanged. The engine decides how they are sent: see `BulkStatements`.
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from sqlalchemy import Boolean, Connection, LargeBinary, Table
@@ -159,7 +160,7 @@ class BulkSelect(Generic[RowTuple]):
         self.condition = condition
         self.is_locked = is_locked
         self.index = index
-        self._make = cast("Any", row)._make
+        self._make = partial(cast("Any", tuple).__new__, row)  # as `row._make`, without a call of Python code
         self._flags = [n for n, name in enumerate(self.columns) if isinstance(table.c[name].type, Boolean)]
 
     def text(self, conditions: list[str], index: str = "") -> str:

@@ -218,12 +218,13 @@ class InFlightMark(NamedTuple):
     callback_id: str | None = None  # the callback that is this job; None for a row of `queue_jobs`
 
 
-def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> list[bool]:
+def mark_in_flight(connection: Connection, batches: Sequence[Sequence[InFlightMark]]) -> list[list[bool]]:
     """Mark jobs as in flight; the mark is on disk before the first byte is sent.
 
     Returns:
-        For each, whether it was marked. One whose lease has expired is not, and must not be sent.
+        For each of each batch, whether it was marked. One whose lease has expired is not, and must not be sent.
     """
+    marks = [mark for batch in batches for mark in batch]
     valid = valid_fences(connection, {mark.fence for mark in marks})
     in_flight = int(JobState.IN_FLIGHT)
     held = [mark for mark in marks if mark.fence in valid]
@@ -231,7 +232,7 @@ def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> lis
     MARK_CALLBACK_IN_FLIGHT.run(
         connection, [(in_flight, mark.callback_id) for mark in held if mark.callback_id is not None]
     )
-    return [mark.fence in valid for mark in marks]
+    return [[mark.fence in valid for mark in batch] for batch in batches]
 
 
 @dataclass(frozen=True, slots=True)
