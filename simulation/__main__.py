@@ -4,17 +4,23 @@ import argparse
 import itertools
 import json
 import shlex
+import subprocess
 import sys
 import time
+import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from simulation.choices import KINDS
 from simulation.configuration import Configuration
+from simulation.environment import ROOT
 from simulation.search import Result, Run, Search
+from simulation.shrink import Shrunk, promises, shrink
 from simulation.story import write_story
 
+REGRESSIONS: Final = Path(__file__).with_name("regressions.toml")
 PLAIN_EVERY_S: Final = 10
 SHOWN_PROBLEMS: Final = 5
 
@@ -26,11 +32,14 @@ def main(options: argparse.Namespace) -> int:
     with Search(options.jobs, with_digest=options.twice or options.verbose) as search:
         report = _Report(options)
         until_s = time.monotonic() + options.seconds
-        seeds = itertools.takewhile(lambda _: report.goes_on and time.monotonic() < until_s, _seeds(options.seeds))
-        runs = (Run(seed, configuration, only) for seed in seeds for _ in range(2 if options.twice else 1))
+        wanted = read_regressions() if options.regressions else _seeds(options.seeds, configuration, only)
+        begun = itertools.takewhile(lambda _: report.goes_on and time.monotonic() < until_s, wanted)
+        runs = (run for run in begun for _ in range(2 if options.twice else 1))
         for result in search.run_all(runs, all_events=options.verbose):
             report.add(result)
         report.print_end()
+        if report.first_failure is not None and options.shrink and not options.json:
+            _print_shrunk(shrink(search, report.first_failure, print), report.print_line)
     return 1 if report.failed else 0
 
 
@@ -47,6 +56,7 @@ class _Report:
         self._kinds: Counter[str] = Counter()
         self._states: Counter[str] = Counter()
         self.failed: dict[int, list[str]] = {}
+        self.first_failure: Result | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -64,22 +74,24 @@ class _Report:
         self._states += result.states
         if problems and seed not in self.failed:
             self.failed[seed] = problems
+            if result.broken and seed == min(self.failed):
+                self.first_failure = result
         if problems or self._options.verbose:
             self._print_run(result, problems)
         self._print_progress()
 
     def _print_run(self, result: Result, problems: list[str]) -> None:
-        self._print(f"seed {result.run.seed}: {result.summary or 'failed'} {result.digest[:16]}")
+        self.print_line(f"seed {result.run.seed}: {result.summary or 'failed'} {result.digest[:16]}")
         if self._options.verbose:
             for line in write_story(result.events, result.decisions, problems):
-                self._print(line)
+                self.print_line(line)
         else:
             for problem in problems[:SHOWN_PROBLEMS]:
-                self._print("  " + problem.replace("\n", "\n  "))
+                self.print_line("  " + problem.replace("\n", "\n  "))
             if len(problems) > SHOWN_PROBLEMS:
-                self._print(f"  … and {len(problems) - SHOWN_PROBLEMS} more")
+                self.print_line(f"  … and {len(problems) - SHOWN_PROBLEMS} more")
         if problems:
-            self._print(f"  repeat it with: {command(result.run)}")
+            self.print_line(f"  repeat it with: {command(result.run)}")
 
     def _print_progress(self) -> None:
         took_s = time.monotonic() - self._began_s
@@ -114,18 +126,19 @@ class _Report:
             self._print_table("happened", self._kinds)
             self._print_table("ended as", self._states)
             if never:
-                self._print(f"never happened: {', '.join(never)}")
+                self.print_line(f"never happened: {', '.join(never)}")
         rate = self._count / took_s if took_s else 0
-        self._print(
+        self.print_line(
             f"{seeds} seeds{repeated}, {self._steps} steps in {took_s:.1f} s, {rate:.1f} runs a second: "
             f"{len(self.failed)} failed"
         )
 
     def _print_table(self, title: str, counts: Counter[str]) -> None:
         for name, count in sorted(counts.items()):
-            self._print(f"{count:9} {title} {name}")
+            self.print_line(f"{count:9} {title} {name}")
 
-    def _print(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
+        """Print a line above the progress."""
         print(f"\r\033[K{line}" if self._is_rewritten else line, file=self._file, flush=True)
 
 
@@ -133,8 +146,12 @@ def command(one: Run) -> str:
     """Return the command that repeats a run."""
     arguments = ["--seeds", str(one.seed), *one.configuration.arguments(), "--verbose"]
     if one.only is not None:
-        arguments += ["--only", ",".join(f"{name}#{nth}" for name, nth in sorted(one.only))]
-    return f"make simulate ARGS={shlex.quote(shlex.join(arguments))}"
+        arguments += ["--only", _write_decisions(one.only)]
+    return f'make simulate ARGS="{shlex.join(arguments)}"'
+
+
+def _write_decisions(decisions: Iterable[tuple[str, int]]) -> str:
+    return ",".join(f"{name}#{nth}" for name, nth in sorted(decisions))
 
 
 def _read_decisions(text: str | None) -> frozenset[tuple[str, int]] | None:
@@ -144,10 +161,42 @@ def _read_decisions(text: str | None) -> frozenset[tuple[str, int]] | None:
     return frozenset((name, int(nth)) for name, _, nth in pairs)
 
 
-def _seeds(text: str) -> Iterator[int]:
+def _seeds(text: str, configuration: Configuration, only: frozenset[tuple[str, int]] | None) -> Iterator[Run]:
     first, dash, last = text.partition("-")
-    return (
-        iter(range(int(first), int(last) + 1)) if last else itertools.count(int(first)) if dash else iter([int(first)])
+    seeds = range(int(first), int(last or first) + 1) if last or not dash else itertools.count(int(first))
+    return (Run(seed, configuration, only) for seed in seeds)
+
+
+def read_regressions() -> Iterator[Run]:
+    """Return the runs of the file of regressions: each once broke a promise, and breaks none now."""
+    for line in tomllib.loads(REGRESSIONS.read_text(encoding="utf-8")).get("regression", []):
+        only = _read_decisions(line.get("only"))
+        yield Run(line["seed"], Configuration.from_values(line), only)
+
+
+def _print_shrunk(shrunk: Shrunk, print_line: Callable[[str], None]) -> None:
+    result = shrunk.result
+    run, order = result.run, "in the order of their seed" if shrunk.is_order_needed else "first in, first out"
+    count = f"{len(result.decisions)} decisions, {run.configuration.messages} messages"
+    print_line(f"\nseed {run.seed}, shrunk to {count} in {shrunk.tried} runs; steps {order}:")
+    for line in write_story(result.events, result.decisions, result.broken):
+        print_line(line)
+    print_line(f"repeat it with: {command(run)}")
+    print_line(f"once it is mended, add to {REGRESSIONS.relative_to(ROOT)}:\n\n{_regression(result)}")
+
+
+def _regression(result: Result) -> str:
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    values: dict[str, Any] = {
+        "promise": min(promises(result.broken))[:200],
+        "revision": git.stdout.strip(),
+        "seed": result.run.seed,
+        **result.run.configuration.changed(),
+    }
+    if result.run.only is not None:
+        values["only"] = _write_decisions(result.run.only)
+    return "\n".join(
+        ["[[regression]]", *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items())]
     )
 
 
@@ -159,6 +208,8 @@ if __name__ == "__main__":
     parser.add_argument("--until-failure", action="store_true", help="Begin no run after the first failure.")
     parser.add_argument("--twice", action="store_true", help="Run each seed again, and compare the steps.")
     parser.add_argument("--only", help="The decisions that may happen: NAME#NUMBER, with commas between them.")
+    parser.add_argument("--regressions", action="store_true", help="Run the lines of regressions.toml, not seeds.")
+    parser.add_argument("--shrink", action=argparse.BooleanOptionalAction, default=True, help="The first that fails.")
     parser.add_argument("--verbose", action="store_true", help="Print what each seed did.")
     parser.add_argument("--quiet", action="store_true", help="Print no coverage.")
     parser.add_argument("--json", action="store_true", help="Print one JSON object; all else goes to standard error.")

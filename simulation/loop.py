@@ -1,8 +1,8 @@
 """The loop of a run: simloom's, without what it does at each step for uses that we do not have.
 
 simloom keeps each step as a dictionary, each choice as a checked object, asks of each callback whether it is a coroutine,
-and collects garbage; that is a third of the time of a run. Here a step is a tuple, and a choice a number. Crashed hosts
-and monitors take simloom's own way.
+and collects garbage; that is a third of the time of a run. Here a step is a tuple, and a choice a number. Monitors are
+not asked. What ran on a crashed host is dropped: nothing of a run is used after its end.
 """
 
 import asyncio
@@ -61,13 +61,19 @@ class NumberedTask(asyncio.Task[Any]):
 
 
 class SeededLoop(SimLoop):
-    """The loop of one run."""
+    """The loop of one run.
+
+    Attributes:
+        trace: what it did.
+        machines: simloom's hosts, disks and network.
+    """
 
     def __init__(self, draws: Draws) -> None:
         self.trace = Trace()
         super().__init__(draws, log=self.trace, gc_interval=0, max_steps_per_instant=MAX_STEPS_PER_INSTANT)  # type: ignore[arg-type]
         self._draw = draws.random
         self._steps = self.trace.steps
+        self.machines = SimulatedMachines(self)  # attaches the network
         self._stuck_since = 0
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
@@ -109,9 +115,6 @@ class SeededLoop(SimLoop):
         return task
 
     def _run_once(self) -> None:
-        if self._crashed_ids or self._crashed_hosts or not self._monitors.empty:
-            super()._run_once()
-            return
         ready, scheduled = self._ready, self._scheduled
         if not ready:
             while scheduled and scheduled[0][2]._cancelled:
@@ -126,6 +129,8 @@ class SeededLoop(SimLoop):
         index = int(self._draw() * count)
         handle = ready.pop(index)
         if handle._cancelled:
+            return
+        if (self._crashed_ids or self._crashed_hosts) and self._handle_is_dead(handle):
             return
         callback = handle._callback
         owner = getattr(callback, "__self__", None)
@@ -155,7 +160,6 @@ def run(
         Its result, the loop, which is closed, and its exception. What was still running is dropped.
     """
     loop = SeededLoop(Draws(seed, is_fifo=is_fifo))
-    SimulatedMachines(loop)  # attaches the network
     asyncio.set_event_loop(loop)
     measured = time.thread_time
     time.thread_time = loop.time
