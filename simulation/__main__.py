@@ -29,7 +29,8 @@ def main(options: argparse.Namespace) -> int:
     """Run the seeds; return 1 if a promise was broken, or a seed did not repeat."""
     configuration = Configuration.from_values(vars(options))
     only = _read_decisions(options.only)
-    with Search(options.jobs, with_digest=options.twice or options.verbose) as search:
+    with_digest = options.twice or options.verbose
+    with Search(options.jobs, with_digest=with_digest, on_postgresql=configuration.postgresql) as search:
         report = _Report(options)
         until_s = time.monotonic() + options.seconds
         wanted = read_regressions() if options.regressions else _seeds(options.seeds, configuration, only)

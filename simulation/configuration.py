@@ -18,6 +18,8 @@ class Configuration:
 
     messages: int = _option(20, "Messages that the partners send.")
     has_faults: bool = _option(True, "Whether anything goes wrong.")
+    postgresql: bool = _option(False, "Whether the store is a PostgreSQL server, and not SQLite.")
+    processes: int = _option(1, "Processes of the service that share the store; more than one on PostgreSQL only.")
     schedule: str = _option("", f"The seed of the order of steps if it is another one, or {FIFO!r}: as they come.")
 
     @classmethod

@@ -14,7 +14,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 ENVIRONMENT: Final = ROOT / ".venv" / "simulation"
-SIMLOOM: Final = "simloom==0.5.0"
+PACKAGES: Final = ("simloom==0.5.0", "greenlet")
 VERSIONS: Final = ("3.14", "3.13", "3.12")
 NO_PYTHON: Final = 3
 _HAS_VENV: Final = "import ensurepip, sqlite3, ssl, sys; sys.exit(sys.version_info < (3, 12))"
@@ -44,13 +44,15 @@ def _runs(*command: str) -> bool:
 def make_environment(python: str) -> Path:
     """Return the interpreter of the environment, which is made again when a pin changes or the checkout moves."""
     pins = b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt"))
-    wanted = hashlib.sha256(pins + SIMLOOM.encode() + bytes(ROOT)).hexdigest()  # the folder: it is not a copy
+    wanted = hashlib.sha256(
+        pins + " ".join(PACKAGES).encode() + bytes(ROOT)
+    ).hexdigest()  # the folder: it is not a copy
     stamp, interpreter = ENVIRONMENT / "stamp", ENVIRONMENT / "bin" / "python"
     if not stamp.is_file() or stamp.read_text() != wanted:
         subprocess.run([python, "-m", "venv", "--clear", ENVIRONMENT], check=True)
         quiet = ("--quiet", "--quiet", "--disable-pip-version-check", "--no-input")
         pinned = ("-c", ROOT / "constraints.txt")
-        subprocess.run([interpreter, "-m", "pip", *quiet, "install", *pinned, "-e", ROOT, SIMLOOM], check=True)
+        subprocess.run([interpreter, "-m", "pip", *quiet, "install", *pinned, "-e", ROOT, *PACKAGES], check=True)
         stamp.write_text(wanted)
     return interpreter
 

@@ -13,6 +13,7 @@ from typing import Any
 from simloom._loop import SimLoop
 from simloom._net import SimNetwork, SimTransport
 
+from simulation.greenlets import Condition, in_greenlet, start
 from waypost.base.clock import SystemClock
 from waypost.base.threads import ThreadPool
 
@@ -38,31 +39,43 @@ class Listener:
 
 
 class _Calls:
-    """The calls of one pool, one after the other, each at a step that the scheduler chooses."""
+    """The calls of one pool: each begins at a step that the scheduler chooses, and may wait as a thread does.
 
-    def __init__(self) -> None:
+    Args:
+        count: how many may have begun and not ended.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._waiting: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._running = 0
+        self._ended = Condition()
 
     def add(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._waiting.append((work, args))
-        if len(self._waiting) == 1:
-            asyncio.get_running_loop().call_soon(self._run_one)
+        self._begin()
 
     def run_all(self) -> None:
-        while self._waiting:
+        while self._waiting and not in_greenlet():
             work, args = self._waiting.popleft()
             work(*args)
+        while in_greenlet() and (self._running or self._waiting):
+            self._ended.wait()
+
+    def _begin(self) -> None:
+        if self._waiting and self._running < self._count:
+            self._running += 1
+            asyncio.get_running_loop().call_soon(start, self._run_one)
 
     def _run_one(self) -> None:
-        if not self._waiting:
-            return
-        work, args = self._waiting[0]
         try:
-            work(*args)
-        finally:
-            self._waiting.popleft()
             if self._waiting:
-                asyncio.get_running_loop().call_soon(self._run_one)
+                work, args = self._waiting.popleft()
+                work(*args)
+        finally:
+            self._running -= 1
+            self._begin()
+            self._ended.wake()
 
 
 def replace_machine(transports: list[Any]) -> None:
@@ -83,7 +96,7 @@ def replace_machine(transports: list[Any]) -> None:
 
     def calls_of(pool: Any) -> _Calls:
         if not isinstance(pool._calls, _Calls):
-            pool._calls = _Calls()
+            pool._calls = _Calls(pool._count)
         return pool._calls
 
     ThreadPool.submit, ThreadPool.shutdown = submit, shutdown
@@ -101,4 +114,26 @@ def replace_machine(transports: list[Any]) -> None:
         transports.append(transport)
 
     SimNetwork.create_server, SimTransport.__init__ = create_server, add_transport
+
+    def run_in_executor(loop: Any, _executor: Any, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        future = loop.create_future()
+
+        def run() -> None:
+            if future.cancelled():
+                return
+            try:
+                result, error = work(*args), None
+            except Exception as raised:  # noqa: BLE001  passed to the caller
+                result, error = None, raised
+            if future.cancelled():
+                return
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+
+        loop.call_soon(start, run)
+        return future
+
+    SimLoop.run_in_executor = run_in_executor
     SimLoop.remove_reader = lambda _loop, _listener: False  # a server that stops reads no more connections

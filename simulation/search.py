@@ -25,6 +25,7 @@ from simulation.choices import Choices, Decision
 from simulation.configuration import FIFO, Configuration
 from simulation.loop import run
 from simulation.machine import replace_machine
+from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
 from simulation.world import run_world
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
@@ -70,11 +71,15 @@ class Search:
     Args:
         jobs: how many at once; None: one on each core.
         with_digest: whether results have it; it takes some milliseconds.
+        on_postgresql: whether there is a server of PostgreSQL for the runs whose configuration asks for it.
     """
 
-    def __init__(self, jobs: int | None = None, *, with_digest: bool = False) -> None:
+    def __init__(self, jobs: int | None = None, *, with_digest: bool = False, on_postgresql: bool = False) -> None:
         self.jobs = jobs or len(os.sched_getaffinity(0))
         self._with_digest = with_digest
+        self._on_postgresql = on_postgresql
+        self._at_end = contextlib.ExitStack()
+        self._server: DatabaseServer | None = None
         self._transports: list[Any] = []
         self._folder = tempfile.TemporaryDirectory(
             prefix="simulation-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None
@@ -86,13 +91,17 @@ class Search:
         logging.disable()
         replace_machine(self._transports)
         tempfile.tempdir = self._folder.name
-        self.run_here(Run(0, Configuration(messages=2, has_faults=False)))
+        if self._on_postgresql:
+            self._server = self._at_end.enter_context(running_database_server())
+            replace_driver()
+        self.run_here(Run(0, Configuration(messages=2, has_faults=False, postgresql=self._on_postgresql)))
         gc.collect()
         gc.freeze()
         return self
 
     def __exit__(self, *_error: object) -> None:
         """Remove the folders."""
+        self._at_end.close()
         tempfile.tempdir = None
         self._folder.cleanup()
 
@@ -103,13 +112,24 @@ class Search:
         choices = Choices(one.seed, off=one.off, only=one.only)
         story.begin()
         schedule = one.configuration.schedule
+        with contextlib.ExitStack() as stack:
+            database = None
+            if one.configuration.postgresql:
+                if self._server is None:
+                    raise RuntimeError("there is no server of PostgreSQL")
+                database = stack.enter_context(self._server.database(choices))
 
-        async def main() -> Any:
-            return await run_world(
-                choices, one.configuration.messages, self._transports, has_faults=one.configuration.has_faults
-            )
+            async def main() -> Any:
+                return await run_world(
+                    choices,
+                    one.configuration.messages,
+                    self._transports,
+                    has_faults=one.configuration.has_faults,
+                    database=database,
+                    processes=one.configuration.processes,
+                )
 
-        outcome, loop, error = run(main, int(schedule) if schedule.isdecimal() else one.seed, schedule == FIFO)
+            outcome, loop, error = run(main, int(schedule) if schedule.isdecimal() else one.seed, schedule == FIFO)
         if error is not None:
             result.broken = ["".join(traceback.format_exception(error)).rstrip()]
         else:

@@ -16,6 +16,7 @@ from sqlalchemy import select
 from simulation.choices import Choices
 from simulation.faults import Faults, read_body, respond
 from simulation.machine import Listener, simulated_clock
+from simulation.postgresql import DatabaseRun
 from waypost.admin import provisioning
 from waypost.admin.apps import NewApp, add_app
 from waypost.assembly.dev import demo
@@ -90,10 +91,22 @@ class World:
         choices: of the seed, which is the one of its ids as well.
         transports: all ends of connections of the simulated network.
         has_faults: False if everything succeeds.
+        database: of PostgreSQL; None: SQLite.
+        processes: how many processes of the service share it, each with all stages.
     """
 
-    def __init__(self, folder: Path, choices: Choices, transports: list[Any], *, has_faults: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        choices: Choices,
+        transports: list[Any],
+        *,
+        has_faults: bool,
+        database: DatabaseRun | None = None,
+        processes: int = 1,
+    ) -> None:
         self._folder = folder
+        self._database = database
         self.choices = choices
         self._has_faults = has_faults
         self.faults = Faults(choices, transports)
@@ -106,12 +119,18 @@ class World:
         )
         settings = Settings(
             data=folder,
+            database_url=None if database is None else database.url,
+            uncertain_for_s=900 if database is None else 90,  # each virtual second costs statements
             secret_key=demo.INSTANCE_KEY,
             rates=False,
             allowed_networks=("127.0.0.0/8",),
             max_connections_per_address=0,
         )
-        self.waypost = Waypost(settings, clock, SeededIds(clock, f"service {choices.seed}"))
+        self.services = [
+            Waypost(settings, clock, SeededIds(clock, f"service {choices.seed} {nth}"), process=str(nth))
+            for nth in range(processes)
+        ]
+        self.waypost = self.services[0]
 
     async def open(self) -> None:
         """Start everything, and seed the partner."""
@@ -119,14 +138,22 @@ class World:
         await self._seed_operator()
         await self.waypost.open()
         await self._seed_partner()
+        for service in self.services[1:]:
+            await service.open()
         self._servers = [
             self._server(self.simulator.application, "operator", OPERATOR_PORT),
             self._server(self.receiver, "receiver", RECEIVER_PORT),
-            self._server(self.waypost.application, "service", SERVICE_PORT),
+            *(
+                self._server(service.application, "service", SERVICE_PORT + 10 * nth)
+                for nth, service in enumerate(self.services)
+            ),
         ]
         for server in self._servers:
             await server.start()
-        self.waypost.start()
+        for service in self.services:
+            service.start()
+        if self._database is not None and self._has_faults:
+            self._database.start_faults()
 
     def _server(self, application: Any, name: str, port: int) -> HttpServer:
         if self._has_faults:
@@ -177,6 +204,8 @@ class World:
         if breaking is not None:
             await asyncio.sleep(FAULTS_FOR_S)
             self.faults.stop()
+            if self._database is not None:
+                self._database.stop_faults()
             await breaking
         left = await self._wait_until_idle()
         states = {row.id: row.state for row in await self._rows(select(messages.c.id, messages.c.state))}
@@ -197,11 +226,11 @@ class World:
 
     async def close(self) -> None:
         """Stop everything, as signals do."""
-        *others, service = self._servers
-        await service.stop()
-        await self.waypost.drain()
-        await self.waypost.close()
-        for server in others:
+        for service, server in zip(self.services, self._servers[2:], strict=True):
+            await server.stop()
+            await service.drain()
+            await service.close()
+        for server in self._servers[:2]:
             await server.stop()
         await self.simulator.close()
 
@@ -223,7 +252,7 @@ class World:
             f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n"
         )
         try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", SERVICE_PORT)
+            reader, writer = await asyncio.open_connection("127.0.0.1", self._choose_port())
             writer.write((head + form).encode())
             response = await reader.read()
             writer.close()
@@ -235,6 +264,10 @@ class World:
             return json.loads(body)["messageId"] if b" 200 " in first_line else None
         except ValueError:  # the connection broke within the response
             return None
+
+    def _choose_port(self) -> int:
+        """Return the port of one of the processes."""
+        return self.choices.pick("port", [SERVICE_PORT + 10 * nth for nth in range(len(self.services))])
 
     async def _wait_until_idle(self) -> list[Any]:
         """Return the jobs and callbacks that are left when a day has passed; none if all ended before."""
@@ -279,11 +312,19 @@ class World:
         return broken
 
 
-async def run_world(choices: Choices, count: int, transports: list[Any], *, has_faults: bool) -> Outcome:
+async def run_world(
+    choices: Choices,
+    count: int,
+    transports: list[Any],
+    *,
+    has_faults: bool,
+    database: DatabaseRun | None = None,
+    processes: int = 1,
+) -> Outcome:
     """Run a world in a folder of its own."""
     transports.clear()
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder), choices, transports, has_faults=has_faults)
+        world = World(Path(folder), choices, transports, has_faults=has_faults, database=database, processes=processes)
         await world.open()
         outcome = await world.run(count)
         await world.close()

@@ -153,7 +153,7 @@ class Server:
             return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGSTOP)
-        for pid in (*_children_of(self.process.pid), self.process.pid):
+        for pid in (*children_of(self.process.pid), self.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
@@ -285,6 +285,7 @@ def _server_user() -> str | None:
     return "nobody" if os.geteuid() == 0 else None
 
 
-def _children_of(pid: int) -> list[int]:
+def children_of(pid: int) -> list[int]:
+    """Return the child processes of a process."""
     path = Path(f"/proc/{pid}/task/{pid}/children")
     return [int(child) for child in path.read_text().split()] if path.exists() else []

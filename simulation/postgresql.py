@@ -1,0 +1,576 @@
+"""A real PostgreSQL server under the simulation: its statements run one at a time, in the order that the seed chooses.
+
+Before each statement, commit and rollback the greenlet that sends it lets the loop take other steps, so transactions of
+several connections and processes interleave. Only one backend runs at any moment: one that waits for a lock is stopped
+(SIGSTOP) until the lock is granted and the scheduler chooses its next step. So what a statement finds follows from
+the seed. The server's clock is virtual: `clock_timestamp()` reads a file. Notifications arrive when the seed says so.
+
+The server runs in a temporary folder, without flushes; each run has a database of its own.
+"""
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from queue import Empty
+from types import SimpleNamespace
+from typing import Any, Final
+
+import psycopg
+import sqlalchemy
+from psycopg import Notify
+from psycopg.pq import TransactionStatus
+from simloom._context import current_host
+
+from simulation.choices import Choices, declare
+from simulation.environment import ROOT
+from simulation.greenlets import Condition, GreenEvent, GreenQueue, GreenThread, in_greenlet, pause
+from tests.support import postgres
+from waypost.store.engines import postgresql, postgresql_session
+from waypost.store.engines.postgresql import PostgresEngine
+from waypost.store.engines.postgresql_session import COMMIT, Execution, PostgresSession
+
+LOCK_TIMEOUT_S: Final = 8
+"""That of the product's sessions, in virtual time."""
+TEMPLATE: Final = "waypost_simulation"
+_LOOK_AFTER_MS: Final = 3
+"""After this real time without a response, it is asked whether the statement waits for a lock."""
+_HANGS_AFTER_S: Final = 60
+_SETTINGS: Final = {
+    **postgres.UNSAFE,
+    "jit": "off",
+    "search_path": "public, pg_catalog",  # so that our clock is found first
+    "max_parallel_workers_per_gather": "0",
+    "synchronize_seqscans": "off",
+    "deadlock_timeout": "1s",  # real: longer than it takes to stop a backend that waits
+}
+_CLOCK: Final = """
+    CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    $$ SELECT to_timestamp(pg_read_file('{}/' || current_database())::float8) $$
+"""
+_START: Final = b"1704067200.000000000"
+_OUR_TIMEOUTS: Final = b"SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0"
+_WAITING: Final = "SELECT DISTINCT pid FROM pg_locks WHERE NOT granted AND pid = ANY(%s)"
+_IS_IN_CYCLE: Final = """
+    WITH RECURSIVE blockers(pid) AS (
+        SELECT unnest(pg_blocking_pids(%(pid)s)) UNION SELECT unnest(pg_blocking_pids(blockers.pid)) FROM blockers
+    ) SELECT EXISTS (SELECT FROM blockers WHERE pid = %(pid)s)
+"""
+_IS_ACTIVE: Final = (
+    "SELECT state = 'active' AND wait_event IS DISTINCT FROM 'ClientRead' FROM pg_stat_activity WHERE pid = %s"
+)
+_CONFLICT: Final = b"DO $$ BEGIN RAISE EXCEPTION 'a conflict of the simulation' USING ERRCODE = '%s'; END $$"
+
+_CUT, _LOST, _AWAY = "database: cut", "database: response lost", "database: away"
+_DEADLOCK, _SERIALIZATION, _LATE = "database: deadlock", "database: serialization", "database: notified late"
+SHARES: Final = {_CUT: 0.004, _LOST: 0.004, _AWAY: 0.001, _DEADLOCK: 0.004, _SERIALIZATION: 0.002}
+"""Of the statements that meet a fault."""
+NOTIFIED_LATE: Final = 0.2
+_LATE_S: Final = (0.001, 0.1, 2)
+_AWAY_S: Final = (0.2, 3, 20)
+declare(
+    {
+        _CUT: "a connection to the database broke before a statement",
+        _LOST: "a connection to the database broke after a statement, before its result",
+        _AWAY: "the database was away",
+        _DEADLOCK: "the database reported a deadlock",
+        _SERIALIZATION: "the database reported a serialization failure",
+        _LATE: "a notification of the database was late",
+    }
+)
+
+_run: "DatabaseRun | None" = None
+
+
+class SimulatedConnection(psycopg.Connection[Any]):
+    """A connection of a process: each use is a step, and may meet a fault."""
+
+    loses_response = False
+    has_timed_out = False
+    is_cut = False
+
+    def wait(self, gen: Any, interval: float = 0) -> Any:
+        """Run one of psycopg's generators, which sends statements and receives their results."""
+        del interval
+        if _run is None or _run.is_over:
+            return super().wait(gen)
+        _run.step(self)
+        return _run.drive(self, gen)
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
+        """Note what listens, and what notifies."""
+        result = super().execute(query, params, **options)
+        if _run is not None and isinstance(query, str):
+            if query.startswith("LISTEN"):
+                _run.listeners.append(self)
+                self.inbox: list[Notify] = []
+            elif "pg_notify" in query:
+                _run.collect_notifications()
+        return result
+
+    def notifies(self, **_options: Any) -> Iterator[Notify]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return what has arrived by now."""
+        if _is_readable(self.pgconn.socket, 0):
+            self.pgconn.consume_input()  # raises if the connection has ended
+        arrived, self.inbox = self.inbox, []
+        yield from arrived
+
+    def close(self) -> None:
+        """Close it, and wait for the end of its transaction."""
+        super().close()
+        if _run is not None:
+            _run.forget(self)
+
+
+class DatabaseRun:
+    """The database of one run, with everything that is connected to it.
+
+    Args:
+        choices: of the seed.
+        monitor: a connection to another database of the server.
+        clock: a file that the server's clock reads.
+    """
+
+    def __init__(self, url: str, choices: Choices, monitor: psycopg.Connection[Any], clock: int) -> None:
+        self.url = url
+        self.listeners: list[SimulatedConnection] = []
+        self.waits: Counter[str] = Counter()
+        self._has_faults = False
+        self.is_over = False
+        self.statements = 0
+        self._choices = choices
+        self._monitor = monitor
+        self._clock = clock
+        self._connections: dict[int, SimulatedConnection] = {}  # by their descriptors
+        self._pids: dict[SimulatedConnection, int] = {}
+        self._waiting: dict[SimulatedConnection, Condition] = {}  # for locks; their backends are stopped
+        self._away_until_s = 0.0
+        self.arrived = Condition()
+
+    def connect(self, **parameters: Any) -> SimulatedConnection:
+        """Connect, unless the server is away."""
+        pause()
+        self._set_clock()
+        if asyncio.get_running_loop().time() < self._away_until_s:
+            raise psycopg.OperationalError("connection refused")
+        connection = SimulatedConnection.connect(**parameters)
+        self._connections[connection.fileno()] = connection
+        self._pids[connection] = connection.info.backend_pid
+        if (host := current_host.get()) is not None:
+            host.__dict__.setdefault("connections", []).append(connection)  # which a kill closes
+        return connection
+
+    def start_faults(self) -> None:
+        """Let statements and notifications meet faults, until `stop_faults`."""
+        self._has_faults = True
+
+    def stop_faults(self) -> None:
+        """Let everything succeed from now on."""
+        self._has_faults = False
+
+    def split(self, executions: Sequence[Execution]) -> list[Sequence[Execution]]:
+        """Divide statements that are sent together, so that others may take steps between them."""
+        at = self._choices.pick("split statements at", range(2 * len(executions))) if len(executions) > 1 else 0
+        if not 0 < at < len(executions):
+            return [executions]
+        return [executions[:at], executions[at:]]
+
+    def connection_of(self, descriptor: int) -> SimulatedConnection | None:
+        """Return the connection with a descriptor."""
+        return self._connections.get(descriptor)
+
+    def step(self, connection: SimulatedConnection, *, can_conflict: bool = False) -> None:
+        """Let others take steps, then let a fault happen if the seed says so."""
+        pause()
+        self.statements += 1
+        self._set_clock()
+        if not self._has_faults or connection.closed:
+            return
+        happened = [
+            name
+            for name, share in SHARES.items()
+            if (can_conflict or name not in (_DEADLOCK, _SERIALIZATION)) and self._choices.happens(name, share)
+        ]
+        if happened:
+            self._fail(happened[0], connection)
+
+    def _fail(self, name: str, connection: SimulatedConnection) -> None:
+        if name == _CUT:
+            self.cut(connection, by_server=self._choices.pick("by the server", (False, True), of=_CUT))
+        elif name == _LOST:
+            connection.loses_response = True
+        elif name == _AWAY:
+            self._away_until_s = asyncio.get_running_loop().time() + self._choices.pick("seconds", _AWAY_S, of=_AWAY)
+            for other in list(self._pids):
+                self.cut(other, by_server=True)
+        else:
+            error = psycopg.errors.DeadlockDetected if name == _DEADLOCK else psycopg.errors.SerializationFailure
+            if connection.pgconn.transaction_status == TransactionStatus.INTRANS:
+                connection.pgconn.exec_(_CONFLICT % error.sqlstate.encode())
+            raise error("a conflict of the simulation")
+
+    def cut(self, connection: SimulatedConnection, *, by_server: bool) -> None:
+        """End a connection, from outside: its transaction is rolled back, unless its commit is done."""
+        if connection.is_cut or connection.closed:
+            return
+        connection.is_cut = True
+        pid = self._pids[connection]
+        if by_server:
+            self._monitor.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        else:
+            with socket.socket(fileno=os.dup(connection.fileno())) as other:
+                other.shutdown(socket.SHUT_RDWR)
+            self._monitor.execute("SELECT pg_cancel_backend(%s)", (pid,)) if connection in self._waiting else None
+        self._wait_for_end(pid)
+        if connection in self._waiting:
+            self._waiting.pop(connection).wake()
+        self.settle()
+        self.arrived.wake()
+
+    def forget(self, connection: SimulatedConnection) -> None:
+        """Wait until a closed connection's transaction is rolled back."""
+        pid = self._pids.pop(connection, None)
+        for descriptor in [key for key, other in self._connections.items() if other is connection]:
+            del self._connections[descriptor]
+        if connection in self.listeners:
+            self.listeners.remove(connection)
+        if pid is not None:
+            self._wait_for_end(pid)
+            if connection in self._waiting:
+                self._waiting.pop(connection).wake()
+            self.settle()
+
+    def drive(self, connection: SimulatedConnection, generator: Any) -> Any:
+        """Run one of psycopg's generators to its end."""
+        try:
+            wanted = next(generator)
+            while True:
+                wanted = generator.send(self.wait_ready(connection, wanted))
+        except StopIteration as end:
+            return end.value
+        except psycopg.errors.QueryCanceled as error:
+            if connection.has_timed_out:
+                connection.has_timed_out = False
+                raise psycopg.errors.LockNotAvailable("canceling statement due to lock timeout") from error
+            raise
+        finally:
+            self.settle()
+
+    def wait_ready(self, connection: SimulatedConnection, wanted: int) -> int:
+        """Return which of reading (1) and writing (2) is possible; let others take steps while a lock is missing."""
+        descriptor = connection.pgconn.socket
+        poll = select.poll()
+        poll.register(descriptor, (select.POLLIN if wanted & 1 else 0) | (select.POLLOUT if wanted & 2 else 0))
+        until_s = _real_s() + _HANGS_AFTER_S
+        while True:
+            ready = poll.poll(_LOOK_AFTER_MS)
+            if ready:
+                [(_, events)] = ready
+                if connection.loses_response and events & select.POLLIN:
+                    connection.loses_response = False
+                    self._lose_response(connection)
+                return (1 if events & ~select.POLLOUT else 0) | (2 if events & select.POLLOUT else 0)
+            if self._are_waiting([self._pids[connection]]):
+                self._wait_for_lock(connection)
+            elif _real_s() > until_s:
+                raise RuntimeError("the server does not respond")
+
+    def _lose_response(self, connection: SimulatedConnection) -> None:
+        """Cut a connection after its statements were executed, and before their results were read."""
+        pid = self._pids[connection]
+        while (row := self._monitor.execute(_IS_ACTIVE, (pid,)).fetchone()) and row[0]:
+            _sleep()
+        descriptor = os.dup(connection.pgconn.socket)
+        with socket.socket(fileno=descriptor) as other, contextlib.suppress(BlockingIOError):
+            while other.recv(65536, socket.MSG_DONTWAIT):
+                pass
+        self.cut(connection, by_server=False)
+
+    def _wait_for_lock(self, connection: SimulatedConnection) -> None:
+        pid = self._pids[connection]
+        self.waits["for a lock"] += 1
+        if self._monitor.execute(_IS_IN_CYCLE, {"pid": pid}).fetchone()[0]:  # pyright: ignore[reportOptionalSubscript]
+            self.waits["in a deadlock"] += 1
+            until_s = _real_s() + _HANGS_AFTER_S
+            while not _is_readable(connection.pgconn.socket, 50) and _real_s() < until_s:
+                pass  # the server finds it, and ends this transaction: its wait closed the cycle
+            return
+        if not in_greenlet():
+            raise RuntimeError("the loop itself waits for a lock")
+        os.kill(pid, signal.SIGSTOP)
+        granted = self._waiting[connection] = Condition()
+        if not granted.wait(LOCK_TIMEOUT_S):
+            del self._waiting[connection]
+            connection.has_timed_out = True
+            self.waits["too long"] += 1
+            self._monitor.execute("SELECT pg_cancel_backend(%s)", (pid,))
+        self._set_clock()
+        with contextlib.suppress(ProcessLookupError):  # it was cut
+            os.kill(pid, signal.SIGCONT)
+
+    def settle(self) -> None:
+        """Let those continue whose lock was granted, each at a step that the scheduler chooses."""
+        if not self._waiting:
+            return
+        still = self._are_waiting([self._pids[connection] for connection in self._waiting])
+        for connection in [each for each in self._waiting if self._pids[each] not in still]:
+            self._waiting.pop(connection).wake()
+
+    def collect_notifications(self) -> None:
+        """Take a notification from the server for each listener, and let it arrive later."""
+        for listener in self.listeners:
+            if listener.is_cut or listener.closed:
+                continue
+            until_s = _real_s() + _HANGS_AFTER_S
+            while (notified := listener.pgconn.notifies()) is None and _real_s() < until_s:
+                if _is_readable(listener.pgconn.socket, 100):
+                    listener.pgconn.consume_input()
+            if notified is None:
+                raise RuntimeError("the server sent no notification")
+            notify = Notify(notified.relname.decode(), notified.extra.decode(), notified.be_pid)
+            loop = asyncio.get_running_loop()
+            if self._has_faults and self._choices.happens(_LATE, NOTIFIED_LATE):
+                loop.call_later(self._choices.pick("seconds", _LATE_S, of=_LATE), self._arrive, listener, notify)
+            else:
+                loop.call_soon(self._arrive, listener, notify)
+
+    def _arrive(self, listener: SimulatedConnection, notify: Notify) -> None:
+        listener.inbox.append(notify)
+        self.arrived.wake()
+
+    def end(self) -> None:
+        """Close what is still open."""
+        self.is_over = True
+        for pid in self._pids.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+    def _are_waiting(self, pids: Sequence[int]) -> set[int]:
+        return {pid for (pid,) in self._monitor.execute(_WAITING, (list(pids),))}
+
+    def _set_clock(self) -> None:
+        os.pwrite(self._clock, f"{time.time():020.6f}".encode(), 0)
+
+    def _wait_for_end(self, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+            while True:
+                os.kill(pid, 0)
+                _sleep()
+
+
+class _PgConn:
+    """libpq's connection; `exec_prepared` lets others take steps while it waits for a lock."""
+
+    def __init__(self, connection: SimulatedConnection) -> None:
+        self._connection = connection
+        self._real = connection.pgconn
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def exec_prepared(self, *args: Any) -> Any:
+        run, real, last = _run, self._real, None
+        if run is None or run.is_over:
+            return real.exec_prepared(*args)
+        real.send_query_prepared(*args)
+        while real.flush():
+            run.wait_ready(self._connection, 3)
+            real.consume_input()
+        while True:
+            while real.is_busy():
+                run.wait_ready(self._connection, 1)
+                real.consume_input()
+            result = real.get_result()
+            if result is None:
+                return last
+            last = result
+
+
+class _Poll:
+    """`select.poll`, for descriptors of connections: a wait lets others take steps."""
+
+    def __init__(self) -> None:
+        self._real = select.poll()
+        self._masks: dict[int, int] = {}
+
+    def register(self, descriptor: Any, mask: int) -> None:
+        self._real.register(descriptor, mask)
+        self._masks[descriptor if isinstance(descriptor, int) else descriptor.fileno()] = mask
+
+    def modify(self, descriptor: int, mask: int) -> None:
+        self._real.modify(descriptor, mask)
+        self._masks[descriptor] = mask
+
+    def poll(self, timeout_ms: int | None = None) -> list[tuple[int, int]]:
+        if _run is None or _run.is_over or timeout_ms == 0:
+            return self._real.poll(timeout_ms)
+        if timeout_ms is not None:  # the listener's
+            _run.arrived.wait(timeout_ms / 1000)
+            return []
+        [(descriptor, mask)] = self._masks.items()
+        connection = _run.connection_of(descriptor)
+        if connection is None:
+            return self._real.poll(timeout_ms)
+        ready = _run.wait_ready(connection, (1 if mask & select.POLLIN else 0) | (2 if mask & select.POLLOUT else 0))
+        return [(descriptor, (select.POLLIN if ready & 1 else 0) | (select.POLLOUT if ready & 2 else 0))]
+
+
+class _ClosedEvent(GreenEvent):
+    """The engine's `_closed`: its listener has to notice."""
+
+    def set(self) -> None:
+        super().set()
+        if _run is not None:
+            _run.arrived.wake()
+
+
+def replace_driver() -> None:
+    """Let the engine of PostgreSQL run in greenlets; once in a process."""
+    select_module = SimpleNamespace(poll=_Poll, POLLIN=select.POLLIN, POLLOUT=select.POLLOUT)
+    engine: Any = postgresql
+    session_module: Any = postgresql_session
+    engine.select = session_module.select = select_module
+    engine.threading = SimpleNamespace(Thread=GreenThread, Event=_ClosedEvent)
+    engine.queue = SimpleNamespace(SimpleQueue=GreenQueue, Empty=Empty)
+
+    def connect(*url: str, **parameters: Any) -> Any:
+        is_ours = url or _run is None or _run.is_over
+        return psycopg.Connection.connect(*url, **parameters) if is_ours else _run.connect(**parameters)
+
+    psycopg.connect = connect
+
+    shared: list[Any] = []
+
+    def create_engine(name: str, **options: Any) -> Any:
+        """Share compiled statements between all engines."""
+        made: Any = sqlalchemy.create_engine(name, **options)
+        shared[:] = shared or [made]
+        made.dialect, made._compiled_cache = shared[0].dialect, shared[0]._compiled_cache
+        return made
+
+    engine.create_engine = create_engine
+
+    set_up = postgresql_session.set_up_session
+
+    def set_up_session(connection: psycopg.Connection[Any]) -> None:
+        set_up(connection)
+        connection.autocommit = True
+        more = b"; SET transaction_timeout = 0" if connection.info.server_version >= 170_000 else b""
+        connection.execute(_OUR_TIMEOUTS + more)  # they would be in real time
+        connection.autocommit = False
+
+    engine.set_up_session = set_up_session
+
+    make, execute = PostgresSession.__init__, PostgresSession.execute
+
+    def make_session(session: Any, driver: Any, *, is_transactional: bool) -> None:
+        make(session, driver, is_transactional=is_transactional)
+        if isinstance(driver, SimulatedConnection):
+            session._pgconn = _PgConn(driver)
+
+    def execute_in_steps(session: Any, executions: Sequence[Execution], *, is_alone: bool = False) -> None:
+        run = _run
+        if run is None or run.is_over:
+            execute(session, executions, is_alone=is_alone)
+            return
+        for part in run.split(executions):
+            commits = is_alone or part[-1].statement is COMMIT
+            run.step(session.driver, can_conflict=not commits or len(part) > 1)
+            try:
+                execute(session, part, is_alone=is_alone)
+            finally:
+                if session.driver.closed:
+                    run.forget(session.driver)
+                run.settle()
+
+    PostgresSession.__init__, PostgresSession.execute = make_session, execute_in_steps
+
+
+class DatabaseServer:
+    """The server of all runs, which may be in several processes.
+
+    Args:
+        folder: of the clocks.
+    """
+
+    def __init__(self, server: postgres.Server, folder: Path) -> None:
+        self._server = server
+        self._folder = folder
+        url = server.create(TEMPLATE)
+        with psycopg.Connection.connect(url, autocommit=True) as connection:
+            connection.execute(_CLOCK.format(folder).encode())
+        (folder / TEMPLATE).write_bytes(_START)
+        engine = PostgresEngine(url)
+        engine.open()  # makes the schema
+        engine.close()
+
+    @contextlib.contextmanager
+    def database(self, choices: Choices) -> Generator[DatabaseRun]:
+        """Create a database for a run, and drop it afterwards."""
+        global _run
+        name = f"{TEMPLATE}_{os.getpid()}"
+        clock = self._folder / name
+        clock.write_bytes(_START)
+        url = self._server.create(name, template=TEMPLATE)
+        with (
+            psycopg.Connection.connect(self._server.url(), autocommit=True, prepare_threshold=1) as monitor,
+            clock.open("r+b", buffering=0) as file,
+        ):
+            _run = run = DatabaseRun(url, choices, monitor, file.fileno())
+            try:
+                yield run
+            finally:
+                run.end()
+                _run = None
+        postgres.drop_database(self._server.url(), name)
+
+
+@contextlib.contextmanager
+def running_database_server() -> Generator[DatabaseServer]:
+    """Run a server, with the binaries of the project's own environment."""
+    with _importable_wheel():
+        postgres.binaries()
+    with postgres.running_server(_SETTINGS) as server:
+        clocks = server.folder / "clocks"
+        clocks.mkdir()
+        try:
+            yield DatabaseServer(server, clocks)
+        finally:
+            if server.process is not None:
+                for pid in postgres.children_of(server.process.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGCONT)  # of a run that was ended from outside
+
+
+@contextlib.contextmanager
+def _importable_wheel() -> Generator[None]:
+    folders = [str(folder) for folder in (ROOT / ".venv" / "lib").glob("python3.*/site-packages")]
+    sys.path += folders
+    try:
+        yield
+    finally:
+        for folder in folders:
+            sys.path.remove(folder)
+
+
+def _is_readable(descriptor: int, timeout_ms: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(timeout_ms))
+
+
+def _real_s() -> float:
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def _sleep() -> None:
+    """Sleep half a millisecond of real time."""
+    select.select([], [], [], 0.0005)
