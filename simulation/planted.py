@@ -15,7 +15,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -73,28 +73,59 @@ def plant(fault: PlantedFault, folder: Path) -> None:
     changed.write_text(fault.apply(changed.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def find(fault: PlantedFault, interpreter: str, seeds: int, arguments: Sequence[str]) -> Finding:
-    """Run seeds with a fault until one breaks a promise."""
-    began_s = time.perf_counter()
-    search = ("--seeds", f"1-{seeds}", "--until-failure", "--jobs", "1", "--json", "--quiet")
-    with tempfile.TemporaryDirectory() as folder:
-        plant(fault, Path(folder))
+class Finder:
+    """Looks for planted faults. A seed that fails without the fault too finds nothing.
+
+    Args:
+        interpreter: of the environment of the simulation.
+        seeds: how many are run at most for each fault.
+        arguments: of the simulation, for all of them.
+    """
+
+    def __init__(self, interpreter: str, seeds: int, arguments: Sequence[str]) -> None:
+        self._interpreter, self._seeds, self._arguments = interpreter, seeds, tuple(arguments)
+        self._fails_anyway: dict[tuple[int, tuple[str, ...]], bool] = {}
+
+    def find(self, fault: PlantedFault) -> Finding:
+        """Run seeds with a fault until one breaks a promise."""
+        began_s = time.perf_counter()
+        arguments = (*self._arguments, *fault.arguments)
+        first = 1
+        with tempfile.TemporaryDirectory() as folder:
+            plant(fault, Path(folder))
+            while first <= self._seeds:
+                seed, message = self._first_failure(folder, f"{first}-{self._seeds}", arguments)
+                if seed is None:
+                    break
+                if not self._fails_without(seed, arguments):
+                    return Finding(fault.name, seed, message, round(time.perf_counter() - began_s, 1))
+                first = seed + 1
+        return Finding(fault.name, None, "", round(time.perf_counter() - began_s, 1))
+
+    def _fails_without(self, seed: int, arguments: tuple[str, ...]) -> bool:
+        if (seed, arguments) not in self._fails_anyway:
+            found, _ = self._first_failure(str(SOURCE.parent), str(seed), arguments)
+            self._fails_anyway[seed, arguments] = found is not None
+        return self._fails_anyway[seed, arguments]
+
+    def _first_failure(self, source: str, seeds: str, arguments: tuple[str, ...]) -> tuple[int | None, str]:
+        """Return the first seed that fails with a source, and its first problem; of an exception, the last line."""
+        search = ("--seeds", seeds, "--until-failure", "--jobs", "1", "--json", "--quiet")
         run = subprocess.run(
-            [interpreter, "-m", "simulation", *search, *arguments, *fault.arguments],
+            [self._interpreter, "-m", "simulation", *search, *arguments],
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": folder},
+            env=os.environ | {"PYTHONPATH": source},
             capture_output=True,
             text=True,
             check=False,
         )
-    took_s = round(time.perf_counter() - began_s, 1)
-    if not run.stdout:
-        raise RuntimeError(f"{fault.name}: the simulation did not run: {run.stderr[-2000:]}")
-    result = json.loads(run.stdout)
-    message = result["broken"][0] if result["broken"] else ""
-    if message.startswith("Traceback"):
-        message = message.splitlines()[-1]
-    return Finding(fault.name, result["first_failure"], message[:MAX_MESSAGE_CHARS], took_s)
+        if not run.stdout:
+            raise RuntimeError(f"the simulation did not run: {run.stderr[-2000:]}")
+        result = json.loads(run.stdout)
+        message: str = result["broken"][0] if result["broken"] else ""
+        if message.startswith("Traceback"):
+            message = message.splitlines()[-1]
+        return result["first_failure"], message[:MAX_MESSAGE_CHARS]
 
 
 def main(options: argparse.Namespace) -> int:
@@ -104,14 +135,16 @@ def main(options: argparse.Namespace) -> int:
     if python is None:
         print("The simulation needs Python 3.12 or newer.", file=sys.stderr)
         return NO_PYTHON
-    interpreter = str(make_environment(python))
-    arguments = ["--messages", str(options.messages)]
+    finder = Finder(str(make_environment(python)), options.seeds, ["--messages", str(options.messages)])
     findings: list[Finding] = []
     with ThreadPoolExecutor(options.jobs) as threads:
-        for found in threads.map(lambda fault: find(fault, interpreter, options.seeds, arguments), faults):
+        for task in as_completed([threads.submit(finder.find, fault) for fault in faults]):
+            found = task.result()
             findings.append(found)
             seed = "-" if found.seed is None else found.seed
             print(f"{seed:>5}  {found.took_s:6.1f} s  {found.name}: {found.message or 'not found'}", flush=True)
+    order = [fault.name for fault in faults]
+    findings.sort(key=lambda found: order.index(found.name))
     needed = [found.seed for found in findings if found.seed is not None]
     median = statistics.median(needed) if needed else None
     print(f"{len(needed)} of {len(findings)} found, with a median of {median} seeds")
