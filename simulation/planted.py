@@ -66,9 +66,9 @@ def read_faults() -> list[PlantedFault]:
     return [PlantedFault(**row) for row in tomllib.loads(TABLE.read_text(encoding="utf-8"))["fault"]]
 
 
-def plant(fault: PlantedFault, folder: Path) -> None:
-    """Copy the source into a folder, with a fault."""
-    shutil.copytree(SOURCE, folder / "waypost", ignore=shutil.ignore_patterns("__pycache__"))
+def plant(fault: PlantedFault, source: Path, folder: Path) -> None:
+    """Copy a compiled source into a folder, with a fault."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
     changed = folder / "waypost" / fault.file
     changed.write_text(fault.apply(changed.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -78,12 +78,15 @@ class Finder:
 
     Args:
         interpreter: of the environment of the simulation.
+        source: a folder for a copy of the source, compiled once.
         seeds: how many are run at most for each fault.
         arguments: of the simulation, for all of them.
     """
 
-    def __init__(self, interpreter: str, seeds: int, arguments: Sequence[str]) -> None:
-        self._interpreter, self._seeds, self._arguments = interpreter, seeds, tuple(arguments)
+    def __init__(self, interpreter: str, source: Path, seeds: int, arguments: Sequence[str]) -> None:
+        self._interpreter, self._source, self._seeds, self._arguments = interpreter, source, seeds, tuple(arguments)
+        shutil.copytree(SOURCE, source / "waypost")
+        subprocess.run([interpreter, "-m", "compileall", "-q", source], check=True)
         self._fails_anyway: dict[tuple[int, tuple[str, ...]], bool] = {}
 
     def find(self, fault: PlantedFault) -> Finding:
@@ -92,7 +95,7 @@ class Finder:
         arguments = (*self._arguments, *fault.arguments)
         first = 1
         with tempfile.TemporaryDirectory() as folder:
-            plant(fault, Path(folder))
+            plant(fault, self._source, Path(folder))
             while first <= self._seeds:
                 seed, message = self._first_failure(folder, f"{first}-{self._seeds}", arguments)
                 if seed is None:
@@ -104,7 +107,7 @@ class Finder:
 
     def _fails_without(self, seed: int, arguments: tuple[str, ...]) -> bool:
         if (seed, arguments) not in self._fails_anyway:
-            found, _ = self._first_failure(str(SOURCE.parent), str(seed), arguments)
+            found, _ = self._first_failure(str(self._source), str(seed), arguments)
             self._fails_anyway[seed, arguments] = found is not None
         return self._fails_anyway[seed, arguments]
 
@@ -135,9 +138,9 @@ def main(options: argparse.Namespace) -> int:
     if python is None:
         print("The simulation needs Python 3.12 or newer.", file=sys.stderr)
         return NO_PYTHON
-    finder = Finder(str(make_environment(python)), options.seeds, ["--messages", str(options.messages)])
-    findings: list[Finding] = []
-    with ThreadPoolExecutor(options.jobs) as threads:
+    interpreter, findings = str(make_environment(python)), list[Finding]()
+    with tempfile.TemporaryDirectory() as source, ThreadPoolExecutor(options.jobs) as threads:
+        finder = Finder(interpreter, Path(source), options.seeds, ["--messages", str(options.messages)])
         for task in as_completed([threads.submit(finder.find, fault) for fault in faults]):
             found = task.result()
             findings.append(found)
