@@ -26,10 +26,13 @@ from simulation.configuration import FIFO, Configuration
 from simulation.loop import run
 from simulation.machine import replace_machine
 from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
+from simulation.warm import check_deadlines_less_often, share_schema, share_statements
 from simulation.world import run_world
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
 
+FRAMES: Final = 8
+"""Of an exception."""
 WITHIN_S: Final = 300
 """Of real time: then a run is ended, and has failed."""
 _MEMORY: Final = Path("/dev/shm")
@@ -90,6 +93,9 @@ class Search:
         set_up_logs(SystemClock(), as_json=True, level="critical")
         logging.disable()
         replace_machine(self._transports)
+        share_statements()
+        share_schema()
+        check_deadlines_less_often()
         tempfile.tempdir = self._folder.name
         if self._on_postgresql:
             self._server = self._at_end.enter_context(running_database_server())
@@ -131,7 +137,7 @@ class Search:
 
             outcome, loop, error = run(main, int(schedule) if schedule.isdecimal() else one.seed, schedule == FIFO)
         if error is not None:
-            result.broken = ["".join(traceback.format_exception(error)).rstrip()]
+            result.broken = ["".join(traceback.format_exception(error, limit=-FRAMES)).rstrip()]
         else:
             result.broken = [str(problem) for problem in outcome.broken]
             result.summary, result.states = str(outcome), outcome.states

@@ -29,8 +29,8 @@ def _core(problem: str) -> str:
     if not problem.startswith("Traceback"):
         return re.sub(r"['\"\[{(].*", "", problem)
     *above, last = problem.splitlines()
-    places = [line.strip() for line in above if line.lstrip().startswith("File ")]
-    return f"{last.partition(':')[0]} {places[-1] if places else ''}"
+    places = re.findall(r'([^/"]+)", line \d+, in (\w+)', "\n".join(above))
+    return f"{last.partition(':')[0]} in {' of '.join(reversed(places[-1])) if places else 'nowhere'}"
 
 
 @dataclass

@@ -1,0 +1,64 @@
+"""What makes runs cheap: compiled statements and those that create tables are shared, and idle servers look less often.
+
+Everything else of a run is its own. Called once, before the first one.
+"""
+
+import asyncio
+import contextlib
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.util import LRUCache
+
+from waypost.assembly.http import servers
+from waypost.store import revision
+
+MAX_STATEMENTS: Final = 4_000
+DEADLINES_EVERY_S: Final = 5
+
+
+def share_statements() -> None:
+    """Let all engines use one cache of compiled statements; its keys contain the dialect, so those of a kind are equal."""
+    cache: Any = LRUCache(MAX_STATEMENTS)
+    Engine._compiled_cache = property(lambda _engine: cache, lambda _engine, _own: None)  # type: ignore[assignment]
+    DefaultDialect.__hash__ = lambda dialect: len(dialect.name)  # type: ignore[method-assign]
+    DefaultDialect.__eq__ = lambda dialect, other: type(dialect) is type(other)  # type: ignore[method-assign]
+
+
+def share_schema() -> None:
+    """Let a store be created with the statements that created the first one on that engine."""
+    recorded: dict[str, list[str]] = {}
+    create = revision.create_schema
+
+    def create_again(connection: Connection) -> None:
+        name = connection.dialect.name
+        if name in recorded:
+            for statement in recorded[name]:
+                connection.exec_driver_sql(statement)
+            return
+        statements: list[str] = []
+
+        def record(_connection: Any, _cursor: Any, statement: str, *_others: Any) -> None:
+            if statement.lstrip().startswith(("CREATE", "ALTER")):
+                statements.append(statement)
+
+        event.listen(connection, "before_cursor_execute", record)
+        create(connection)
+        event.remove(connection, "before_cursor_execute", record)
+        recorded[name] = statements
+
+    revision.create_schema = create_again
+
+
+def check_deadlines_less_often() -> None:
+    """Let servers check the deadlines of their connections every five seconds: most of a run is waiting for hours."""
+
+    async def main_loop(server: Any) -> None:
+        while not await server.on_tick(0):
+            server._connections.check_deadlines(asyncio.get_running_loop().time())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DEADLINES_EVERY_S):
+                    await server.stop_requested.wait()
+
+    servers._SignalFreeServer.main_loop = main_loop  # type: ignore[method-assign]
