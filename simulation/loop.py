@@ -1,7 +1,7 @@
 """The loop of a run: simloom's, without what it does at each step for uses that we do not have.
 
 simloom keeps each step as a dictionary, each choice as a checked object, asks of each callback whether it is a coroutine,
-and collects garbage; that is a third of the time of a run. Here a step is a tuple, and a choice a number. Monitors are
+and collects garbage; that is a sixth of the time of a run. Here a step is a tuple, and a choice a number. Monitors are
 not asked. What ran on a crashed host is dropped: nothing of a run is used after its end.
 """
 
