@@ -1,106 +1,253 @@
-"""Faults that a seed chooses: responses of the service, the operator and the receiver, and connections that break."""
+"""Faults that a seed chooses: responses of the service, the operator and receivers, connections, and the clock."""
 
 import asyncio
+import time
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
 from simulation.choices import Choices, declare
+from simulation.observed import Observed
 
-_SLOW_S: Final = (0.5, 5, 20)
+_SLOW_S: Final = (0.5, 2, 5, 20)
 _HANGS_S: Final = 40
 """Longer than any call waits."""
-_BREAK_EVERY_S: Final = 0.05
+_RETRY_AFTER_S: Final = (3, 1, 10, 30)
+_BREAK_EVERY_S: Final = 0.25
+_AWAY_EVERY_S: Final = 4
+_JUMPS_S: Final = {"jumps forward": (2, 30, 600, 3600), "is set back": (-2, -60, -3600), "slept": (5, 30, 300)}
+SHARES: Final = {"service": 0.02, "operator": 0.03, "receiver 1": 0.05, "receiver 2": 0.05}
+"""Of the requests to each, those that meet a certain fault."""
 
 
 class Fault(StrEnum):
-    """What a request gets instead of its response."""
+    """What a request meets, in plain words after the name of the site."""
 
-    ERROR = "error"  # 500, nothing is done
-    TOO_MANY = "too many"  # 429
-    RETRY_AFTER = "retry after"  # 429 with the header
-    HANGS = "hangs"
-    DONE_AND_LOST = "done and lost"  # it is done, and the response is an error
-    SLOW = "slow"
-    RESET = "reset"  # a connection breaks, at both ends
+    ERROR = "answers 500 and does nothing"
+    TOO_MANY = "answers 429"
+    RETRY_AFTER = "answers 429 with Retry-After"
+    ODD_STATUS = "answers 404"
+    HANGS = "does nothing and answers after 40 s"
+    DONE_AND_LOST = "does it and answers 502"
+    DONE_AND_WRONG = "does it and answers what is not JSON"
+    WRONG = "does nothing and answers 200 that is not JSON"
+    HALF = "does it and sends half of the response"
+    SLOW = "takes the request late"
+    SLOW_RESPONSE = "does it and answers late"
+    TWICE = "gets a request twice"
+    LOST = "answers 200 and the request is lost"
 
 
-_STATUSES: Final = {
-    Fault.ERROR: 500, Fault.TOO_MANY: 429, Fault.RETRY_AFTER: 429, Fault.HANGS: 503, Fault.DONE_AND_LOST: 502,
-}  # fmt: skip
-
-
-_OF_REQUESTS: Final = tuple(fault for fault in Fault if fault is not Fault.RESET)
-_SERVERS: Final = {"service": "the service", "operator": "the operator", "receiver": "the receiver"}
-_WORDS: Final = {
-    Fault.ERROR: "{} answered 500 and did nothing",
-    Fault.TOO_MANY: "{} answered 429",
-    Fault.RETRY_AFTER: "{} answered 429 with Retry-After",
-    Fault.HANGS: "{} did not answer",
-    Fault.DONE_AND_LOST: "{} did what was asked and answered 502",
-    Fault.SLOW: "{} was slow",
+_CONNECTIONS: Final = {"away": "is away", "reset": "loses a connection"}
+_OF_WEBHOOKS: Final = (Fault.TWICE, Fault.LOST)
+_BELIEVED: Final = {Fault.WRONG, Fault.DONE_AND_WRONG, *_OF_WEBHOOKS}
+"""Who answers 200 and has not got it: no promise holds for such a receiver, or for a client of such a service."""
+FAULTS: Final = {
+    "service": [fault for fault in Fault if fault not in {*_BELIEVED, Fault.ODD_STATUS}],
+    "operator": [fault for fault in Fault if fault not in _OF_WEBHOOKS],
+    "receiver 1": [fault for fault in Fault if fault not in _BELIEVED],
+    "receiver 2": [fault for fault in Fault if fault not in _BELIEVED],
 }
-declare({f"{name}: {fault}": words.format(who) for name, who in _SERVERS.items() for fault, words in _WORDS.items()})
-declare({"reset": "a connection was reset"})
+_OPERATOR_ERROR: Final = b'{"error":{"message":"Too many","type":"OAuthException","code":130429}}'
+
+declare({f"{site} {fault}": f"the {site} {fault}" for site, faults in FAULTS.items() for fault in faults})
+declare({f"service {fault}": f"the service {fault}" for fault in _OF_WEBHOOKS})
+declare({f"{site} {name}": f"the {site} {words}" for site in SHARES for name, words in _CONNECTIONS.items()})
+declare({f"clock {name}": f"the clock {name}" for name in _JUMPS_S})
+declare({"a receiver is healthy": "receiver 2 had no faults at all"})
+
+
+class MachineClock:
+    """The machine's clocks on virtual time, which a fault makes jump."""
+
+    def __init__(self) -> None:
+        self._ahead_ns = self._steady_ahead_ns = 0
+
+    def jump(self, seconds: float, *, with_steady: bool) -> None:
+        """Let the clock jump; the steady one only jumps forward, while the machine sleeps."""
+        self._ahead_ns += int(seconds * 1e9)
+        self._steady_ahead_ns += int(seconds * 1e9) if with_steady else 0
+
+    def machine_ns(self) -> int:
+        """Return nanoseconds since the epoch."""
+        return time.time_ns() + self._ahead_ns
+
+    def steady_ns(self) -> int:
+        """Return nanoseconds without a fixed origin."""
+        return time.monotonic_ns() + self._steady_ahead_ns
 
 
 class Faults:
     """The faults of one run, until `stop`.
 
     Args:
-        choices: of the seed.
         transports: all ends of connections; new ones are added to it.
+        ports: by site.
     """
 
-    def __init__(self, choices: Choices, transports: list[Any]) -> None:
-        self._choices = choices
+    def __init__(
+        self, choices: Choices, observed: Observed, clock: MachineClock, transports: list[Any], ports: Mapping[str, int]
+    ) -> None:
+        self._choices, self._observed, self._clock = choices, observed, clock
         self._transports = transports
-        self._is_on = True
+        self._ports = {site: (of_site,) if isinstance(of_site, int) else of_site for site, of_site in ports.items()}
+        self._refused: set[int] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.is_on = False
+        if choices.happens("a receiver is healthy", 0.5):
+            observed.healthy_sites.add("receiver 2")
 
-    def stop(self) -> None:
+    def start(self) -> None:
+        """Begin with faults."""
+        self.is_on = True
+        self._refuse_connections()
+        loops = [self._break_connections(), self._move_clock(), *(self._go_away(site) for site in self._ports)]
+        self._tasks = [asyncio.create_task(loop) for loop in loops]
+
+    async def stop(self) -> None:
         """Let everything succeed from now on."""
-        self._is_on = False
+        self.is_on = False
+        await asyncio.gather(*self._tasks)
 
-    def around(self, application: Any, name: str, share: float) -> Any:
-        """Return an application of which this share of the requests meets a fault."""
+    def around(self, application: Any, site: str) -> Any:
+        """Return an application of which some of the requests meet a fault."""
 
         async def with_faults(scope: Any, receive: Any, send: Any) -> None:
-            fault = self._fault_of(name, share)
+            is_webhook = scope["path"].startswith("/operator/webhook")
+            fault = self._choose(site, is_webhook=is_webhook) if self.is_on and not self._is_healthy(site) else None
             if fault is None:
                 await application(scope, receive, send)
-                return
-            if fault is Fault.SLOW:
-                scope["arrived_s"] = asyncio.get_running_loop().time()
-                await asyncio.sleep(self._choices.pick("seconds", _SLOW_S, of=f"{name}: {fault}"))
-                await application(scope, receive, send)
-                return
-            if fault is Fault.HANGS:
-                await asyncio.sleep(_HANGS_S)
-            if fault is Fault.DONE_AND_LOST:
-                await application(scope, receive, _ignore)
             else:
-                await read_body(receive)
-            headers = [(b"retry-after", b"3")] if fault is Fault.RETRY_AFTER else []
-            await respond(send, _STATUSES[fault], headers)
+                await self._meet(fault, f"{site} {fault}", application, scope, receive, send)
 
         return with_faults
 
-    def _fault_of(self, name: str, share: float) -> Fault | None:
-        if not self._is_on:
-            return None
-        share /= len(_OF_REQUESTS)
-        return next(iter([fault for fault in _OF_REQUESTS if self._choices.happens(f"{name}: {fault}", share)]), None)
+    def _is_healthy(self, site: str) -> bool:
+        return site in self._observed.healthy_sites
 
-    async def break_connections(self) -> None:
-        """Break connections until `stop`."""
-        while self._is_on:
+    def _choose(self, site: str, *, is_webhook: bool) -> Fault | None:
+        possible = [*FAULTS[site], *(_OF_WEBHOOKS if is_webhook else ())]
+        happening = [fault for fault in possible if self._choices.happens(f"{site} {fault}", SHARES[site])]
+        return next(iter(happening), None)
+
+    async def _meet(self, fault: Fault, name: str, application: Any, scope: Any, receive: Any, send: Any) -> None:
+        match fault:
+            case Fault.SLOW:
+                await asyncio.sleep(self._choices.pick("seconds", _SLOW_S, of=name))
+                await application(scope, receive, send)
+            case Fault.SLOW_RESPONSE:
+                seconds = self._choices.pick("seconds", _SLOW_S, of=name)
+                await application(scope, receive, _delayed(send, seconds))
+            case Fault.TWICE:
+                body = await read_body(receive)
+                await application(dict(scope), _repeat(body), _ignore)
+                await application(scope, _repeat(body), send)
+            case Fault.HALF:
+                await application(scope, receive, _half(send))
+            case Fault.DONE_AND_LOST | Fault.DONE_AND_WRONG:
+                await application(scope, receive, _ignore)
+                await _answer(fault, send)
+            case _:
+                await read_body(receive)
+                if fault is Fault.HANGS:
+                    await asyncio.sleep(_HANGS_S)
+                if fault is Fault.RETRY_AFTER:
+                    seconds = self._choices.pick("seconds", _RETRY_AFTER_S, of=name)
+                    await respond(send, 429, [(b"retry-after", str(seconds).encode())], _OPERATOR_ERROR)
+                else:
+                    await _answer(fault, send)
+
+    async def _break_connections(self) -> None:
+        while self.is_on:
             await asyncio.sleep(_BREAK_EVERY_S)
-            open_ones = [transport for transport in self._transports if not transport.is_closing()]
-            if self._choices.happens("reset", 0.07) and open_ones:
-                broken = self._choices.pick("connection", open_ones, of="reset")
-                peer = broken._peer
-                broken._force_close(ConnectionResetError("the connection was reset"))
-                if peer is not None and not peer.is_closing():
-                    peer._reset_by_peer()
+            for site, ports in self._ports.items():
+                if not self._choices.happens(f"{site} reset", 0.03) or self._is_healthy(site):
+                    continue
+                open_ones = self._connections(ports)
+                if open_ones:
+                    self._reset(self._choices.pick("connection", open_ones, of=f"{site} reset"))
+
+    async def _go_away(self, site: str) -> None:
+        ports = self._ports[site]
+        while self.is_on:
+            await asyncio.sleep(_AWAY_EVERY_S)
+            if not self._choices.happens(f"{site} away", 0.15) or self._is_healthy(site):
+                continue
+            self._refused.update(ports)
+            for transport in self._connections(ports):
+                self._reset(transport)
+            await asyncio.sleep(self._choices.between("seconds", 1, 20, of=f"{site} away"))
+            self._refused.difference_update(ports)
+
+    async def _move_clock(self) -> None:
+        while self.is_on:
+            await asyncio.sleep(3)
+            for name, jumps in _JUMPS_S.items():
+                if self._choices.happens(f"clock {name}", 0.08):
+                    seconds = self._choices.pick("seconds", jumps, of=f"clock {name}")
+                    self._clock.jump(seconds, with_steady=name == "slept")
+                    self._observed.jumps.append((asyncio.get_running_loop().time(), seconds))
+
+    def _connections(self, ports: Sequence[int]) -> list[Any]:
+        """Return the service's ends of the open connections to some ports."""
+        self._transports[:] = [transport for transport in self._transports if not transport.is_closing()]
+        return [one for one in self._transports if one.get_extra_info("sockname")[1] in ports]
+
+    def _reset(self, transport: Any) -> None:
+        peer = transport._peer
+        transport._force_close(ConnectionResetError("the connection was reset"))
+        if peer is not None and not peer.is_closing():
+            peer._reset_by_peer()
+
+    def _refuse_connections(self) -> None:
+        network: Any = asyncio.get_running_loop()._network  # type: ignore[attr-defined]
+        reach = network._reach_listener
+
+        async def reach_listener(ip: str, port: int, owner: Any) -> Any:
+            if port in self._refused:
+                raise ConnectionRefusedError(111, f"connection refused: {(ip, port)}")
+            return await reach(ip, port, owner)
+
+        network._reach_listener = reach_listener
+
+
+_STATUSES: Final = {Fault.ERROR: 500, Fault.TOO_MANY: 429, Fault.ODD_STATUS: 404, Fault.DONE_AND_LOST: 502}
+
+
+async def _answer(fault: Fault, send: Any) -> None:
+    status = 503 if fault is Fault.HANGS else _STATUSES.get(fault, 200)
+    await respond(send, status, [], b"<html>" if status == 200 else b"")
+
+
+def _delayed(send: Any, seconds: float) -> Any:
+    async def send_later(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            await asyncio.sleep(seconds)
+        await send(message)
+
+    return send_later
+
+
+def _half(send: Any) -> Any:
+    async def send_half(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            body = message.get("body", b"")
+            message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": False}
+        else:
+            headers = [(name, value) for name, value in message["headers"] if name != b"content-length"]
+            message = {**message, "headers": [*headers, (b"content-length", b"10000")]}
+        await send(message)
+
+    return send_half
+
+
+def _repeat(body: bytes) -> Any:
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        return messages.pop() if messages else await asyncio.Event().wait()
+
+    return receive
 
 
 async def read_body(receive: Any) -> bytes:
@@ -115,10 +262,11 @@ async def read_body(receive: Any) -> bytes:
             return body
 
 
-async def respond(send: Any, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-    """Send a response without a body."""
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0"), *headers]})
-    await send({"type": "http.response.body", "body": b""})
+async def respond(send: Any, status: int, headers: list[tuple[bytes, bytes]], body: bytes = b"") -> None:
+    """Send a response."""
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def _ignore(_message: Any) -> None:

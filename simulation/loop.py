@@ -10,6 +10,7 @@ import hashlib
 import heapq
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
@@ -75,6 +76,7 @@ class SeededLoop(SimLoop):
         self._steps = self.trace.steps
         self.machines = SimulatedMachines(self)  # attaches the network
         self._stuck_since = 0
+        self._handed_over: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
         """Run a callback at a step at this time."""
@@ -84,7 +86,14 @@ class SeededLoop(SimLoop):
         self._ready.append(handle)
         return handle
 
-    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there are no threads
+    def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
+        """Run a callback of a thread after those that threads handed over before, as asyncio promises."""
+        self._handed_over.append((callback, args))
+        return self.call_soon(self._run_handed_over, context=context)
+
+    def _run_handed_over(self) -> None:
+        callback, args = self._handed_over.popleft()
+        callback(*args)
 
     def call_at(
         self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None

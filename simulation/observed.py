@@ -1,0 +1,127 @@
+"""What everybody outside of the service saw in one run: each request, by whom it was answered, and how."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulation.story import tell
+
+
+@dataclass
+class Run:
+    """One time that an application worked on a request: twice if a fault repeats it, never if a fault replaces it."""
+
+    began_s: float
+    ended_s: float | None = None
+    status: int | None = None
+
+
+@dataclass
+class Exchange:
+    """One request that arrived at the service, the operator or a receiver. Times are virtual seconds.
+
+    Attributes:
+        status: of the response that was sent, which may be a fault's; None while there is none.
+        ended_s: when the response was sent.
+    """
+
+    site: str
+    method: str
+    path: str
+    headers: dict[str, str]
+    began_s: float
+    body: bytes = b""
+    is_whole: bool = False
+    runs: list[Run] = field(default_factory=list)
+    status: int | None = None
+    ended_s: float | None = None
+    retry_after_s: int | None = None
+
+
+@dataclass
+class Acknowledged:
+    """A message or template that the service has acknowledged."""
+
+    id: str
+    app_id: str
+    to: str  # the recipient; empty for a template
+    began_s: float
+    ended_s: float
+
+
+@dataclass
+class SubscriptionTerms:
+    """What a subscription asks for; `is_steady` if that is so from before the first message to the end."""
+
+    app_id: str
+    modes: tuple[str, ...]
+    is_steady: bool
+    deleted_s: float | None = None
+
+
+@dataclass
+class Observed:
+    """All of one run."""
+
+    exchanges: list[Exchange] = field(default_factory=list)
+    acknowledged: list[Acknowledged] = field(default_factory=list)
+    subscriptions: dict[str, SubscriptionTerms] = field(default_factory=dict)  # by the path of its URL
+    jumps: list[tuple[float, float]] = field(default_factory=list)  # when, and by how many seconds the clock jumped
+    interruptions: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was away
+    healthy_sites: set[str] = field(default_factory=set)  # those without any fault
+    broken: list[str] = field(default_factory=list)  # promises broken while it ran
+
+    def outside(self, application: Any, site: str) -> Any:
+        """Return an application that records what arrives, and what is answered to it."""
+
+        async def recorded(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http":
+                await application(scope, receive, send)
+                return
+            headers = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
+            exchange = Exchange(site, scope["method"], scope["path"], headers, _now_s())
+            self.exchanges.append(exchange)
+            scope["exchange"] = exchange
+
+            async def receive_part() -> Any:
+                message = await receive()
+                if message["type"] == "http.request":
+                    exchange.body += message.get("body", b"")
+                    exchange.is_whole = not message.get("more_body")
+                return message
+
+            async def send_part(message: Any) -> None:
+                await send(message)
+                if message["type"] == "http.response.start":
+                    if site != "service" or scope["path"].startswith("/operator"):
+                        tell(f"{site} answered {message['status']} to {scope['method']} {scope['path']}")
+                    exchange.status, exchange.ended_s = message["status"], _now_s()
+                    retry_after = dict(message["headers"]).get(b"retry-after")
+                    exchange.retry_after_s = None if retry_after is None else int(retry_after)
+
+            await application(scope, receive_part, send_part)
+
+        return recorded
+
+    def inside(self, application: Any) -> Any:
+        """Return an application that records when it worked on a request, and its own status."""
+
+        async def recorded(scope: Any, receive: Any, send: Any) -> None:
+            if "exchange" not in scope:
+                await application(scope, receive, send)
+                return
+            run = Run(_now_s())
+            scope["exchange"].runs.append(run)
+
+            async def send_part(message: Any) -> None:
+                if message["type"] == "http.response.start":
+                    run.status, run.ended_s = message["status"], _now_s()
+                await send(message)
+
+            await application(scope, receive, send_part)
+
+        return recorded
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,164 @@
+"""The partners: they send messages, create templates and change their subscriptions, through the documented APIs."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from simulation.accounts import MODES, PORTS, AppAccount, PartnerAccount
+from simulation.choices import Choices, declare
+from simulation.client import Response, request
+from simulation.observed import Acknowledged, Observed, SubscriptionTerms
+from simulation.story import tell
+
+WITHIN_S: Final = 3
+PHONES: Final = ("15560000001", "15560000002", "15560000003")
+TURNS: Final = 4
+TURN_EVERY_S: Final = 7
+_SESSION_MESSAGES: Final = (
+    {"type": "text", "text": "Your driver is here"},
+    {"type": "location", "longitude": 13.4, "latitude": 52.5, "name": "Office", "address": "Main Street 1"},
+    {"type": "image", "originalUrl": f"http://127.0.0.1:{PORTS['receiver 2']}/a.jpg", "previewUrl": ""},
+)
+
+declare(
+    {
+        "partner sends a session message": "a partner sent a session message",
+        "partner sends twice in a row": "a partner sent two messages to one recipient, the second after the first",
+        "partner creates a template": "a partner created a template",
+        "partner creates a bad template": "a partner created a template that the operator rejects",
+        "partner adds a subscription": "a partner added a subscription",
+        "partner changes a subscription": "a partner changed the modes of a subscription",
+        "partner pauses a subscription": "a partner paused and resumed a subscription",
+        "partner deletes a subscription": "a partner deleted a subscription",
+    }
+)
+
+
+class PartnerActor:
+    """One partner at work.
+
+    Args:
+        ports: of the processes of the service.
+        check_acknowledged: called with the id of what was just acknowledged, and its table.
+    """
+
+    def __init__(
+        self,
+        account: PartnerAccount,
+        choices: Choices,
+        observed: Observed,
+        ports: Sequence[int],
+        check_acknowledged: Callable[[str, str], None],
+    ) -> None:
+        self._account, self._choices, self._observed = account, choices, observed
+        self._ports, self._check_acknowledged = ports, check_acknowledged
+        self._name = f"partner {account.number}"
+
+    async def send_messages(self, count: int) -> None:
+        """Send so many messages, each on its own, or some after the one before."""
+        await asyncio.gather(*(self._send_one(nth) for nth in range(count)))
+
+    async def work(self) -> None:
+        """Do what a partner does beside sending, in a few turns."""
+        for turn in range(TURNS):
+            await asyncio.sleep(self._choices.between(f"{self._name} pause", 0.1, TURN_EVERY_S))
+            app = self._choices.pick(f"{self._name} app", self._account.apps)
+            if self._choices.happens("partner creates a template", 0.3):
+                await self._create_template(app, turn)
+            await self._change_subscriptions(app, turn)
+
+    async def _send_one(self, nth: int) -> None:
+        choices = self._choices
+        await asyncio.sleep(choices.between(f"{self._name} sends after", 0, WITHIN_S))
+        app = choices.pick(f"{self._name} sends by", self._account.apps)
+        to = choices.pick(f"{self._name} sends to", PHONES)
+        for _ in range(2 if choices.happens("partner sends twice in a row", 0.3) else 1):
+            if choices.happens("partner sends a session message", 0.4):
+                message = choices.pick("session message", _SESSION_MESSAGES, of="partner sends a session message")
+                await self.send(app, to, {"message": json.dumps(message)}, "/wa/api/v1/msg")
+            else:
+                template = {"id": self._account.template_id, "params": ["Ann", str(nth)]}
+                postbacks = [{"index": 0, "text": f"yes-{nth}"}, {"index": 1, "text": f"no-{nth}"}]
+                form = {"template": json.dumps(template), "postbackTexts": json.dumps(postbacks)}
+                await self.send(app, to, form, "/wa/api/v1/template/msg")
+
+    async def send(self, app: AppAccount, to: str, form: dict[str, str], path: str) -> None:
+        """Send one message; note it if it is acknowledged."""
+        began_s = _now_s()
+        form = {"channel": "whatsapp", "source": app.source, "destination": to, "src.name": app.name} | form
+        response = await request(self._choose_port(), "POST", path, {"apikey": self._account.api_keys[-1]}, form=form)
+        if response is not None and response.status == 200 and response.body is not None:
+            message_id = response.body["messageId"]
+            self._acknowledge(Acknowledged(message_id, app.id, to, began_s, _now_s()), "messages")
+        answered = "nothing" if response is None else response.status
+        tell(f"{app.name} sent a message to {to}, and got {answered}")
+
+    def _acknowledge(self, one: Acknowledged, table: str) -> None:
+        self._observed.acknowledged.append(one)
+        self._check_acknowledged(one.id, table)
+
+    def _choose_port(self) -> int:
+        return self._choices.pick(f"{self._name} port", self._ports)
+
+    async def _create_template(self, app: AppAccount, turn: int) -> None:
+        is_bad = self._choices.happens("partner creates a bad template", 0.3)
+        text = "{{1}}, welcome" if is_bad else "Welcome {{1}}, good to see you."
+        form = {
+            "elementName": f"welcome_{app.source[-1]}_{turn}",
+            "category": "UTILITY",
+            "templateType": "TEXT",
+            "vertical": "Greetings",
+            "content": text,
+            "example": text.replace("{{1}}", "Ann"),
+        }
+        began_s = _now_s()
+        response = await self._call("POST", app, "templates", form)
+        if response is not None and response.status == 200 and response.body is not None:
+            template_id = response.body["template"]["id"]
+            self._acknowledge(Acknowledged(template_id, app.id, "", began_s, _now_s()), "templates")
+
+    async def _change_subscriptions(self, app: AppAccount, turn: int) -> None:
+        happens, known = self._choices.happens, self._account.subscriptions
+        if happens("partner adds a subscription", 0.3):
+            path = f"/{app.name}/later-{turn}"
+            url = f"http://127.0.0.1:{self._account.receiver_port}{path}"
+            modes = self._choices.pick("modes", MODES, of="partner adds a subscription")
+            self._observed.subscriptions[path] = SubscriptionTerms(app.id, modes, is_steady=False)
+            form = {"modes": ",".join(modes), "tag": path, "url": url, "version": "2", "doCheck": "false"}
+            response = await self._call("POST", app, "subscription", form)
+            if response is not None and response.status == 200 and response.body is not None:
+                known[path] = response.body["subscription"]["id"]
+        of_app = [(path, number) for path, number in known.items() if path.startswith(f"/{app.name}/")]
+        kinds = ("changes", "pauses", "deletes")
+        happening = [kind for kind in kinds if happens(f"partner {kind} a subscription", 0.25)]
+        if not of_app or not happening:
+            return
+        path, number = of_app[-1]
+        if happening[0] == "changes":
+            self._observed.subscriptions[path].modes = MODES[0]  # it may get any of both
+            await self._call("PUT", app, f"subscription/{number}", {"modes": "READ,MESSAGE"})
+        elif happening[0] == "pauses":
+            await self._call("PUT", app, f"subscription/{number}", {"active": "false"})
+            await asyncio.sleep(self._choices.between("seconds", 0, 5, of="partner pauses a subscription"))
+            for _ in range(100):
+                if _succeeded(await self._call("PUT", app, f"subscription/{number}", {"active": "true"})):
+                    break
+                await asyncio.sleep(1)
+        else:
+            response = await self._call("DELETE", app, f"subscription/{number}", None)
+            if _succeeded(response):
+                self._observed.subscriptions[path].deleted_s = _now_s()
+                del known[path]
+
+    async def _call(self, method: str, app: AppAccount, path: str, form: dict[str, str] | None) -> Response | None:
+        headers = {"Authorization": app.token}
+        return await request(self._choose_port(), method, f"/partner/app/{app.id}/{path}", headers, form=form)
+
+
+def _succeeded(response: Response | None) -> bool:
+    return response is not None and response.status in (200, 204)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,85 @@
+"""What receivers got from the service, and the service from the operator, read as either of them reads it."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from simulation.observed import Exchange
+
+
+class CallbackSeen(NamedTuple):
+    """One attempt of a callback, as a receiver reads it."""
+
+    path: str
+    id: str
+    sequence: int
+    recipient: str
+    subject: str  # our message id; of an inbound message the operator's id; of a template its id
+    event: str
+    code: int | None
+    exchange: Exchange
+
+
+class Status(NamedTuple):
+    """A status that the operator posted: from when to when, and its place in the post."""
+
+    name: str
+    began_s: float
+    ended_s: float
+    nth: int
+
+
+def read_callbacks(exchanges: Iterable[Exchange]) -> list[CallbackSeen]:
+    """Return every attempt of a callback that arrived whole."""
+    return [_read_callback(one) for one in exchanges if "waypost-sequence" in one.headers and one.is_whole]
+
+
+def _read_callback(one: Exchange) -> CallbackSeen:
+    body = json.loads(one.body)
+    recipient, subject, event, code = "", "", "template", None
+    if "entry" in body:
+        value = body["entry"][0]["changes"][0]["value"]
+        for item in value.get("statuses", ()):
+            code = next((error.get("code") for error in item.get("errors", ())), None)
+            recipient, subject, event = item["recipient_id"], item["gs_id"], item["status"]
+        for item in value.get("messages", ()):
+            recipient, subject, event = item["from"], item["id"], "message"
+        recipient = recipient or f"template {value.get('gs_template_id')}"
+    elif body["type"] == "message-event":
+        payload = body["payload"]
+        code = payload["payload"].get("code") if payload["type"] == "failed" else None
+        recipient, subject, event = payload["destination"], payload.get("gsId") or payload["id"], payload["type"]
+    elif body["type"] == "message":
+        recipient, subject, event = body["payload"]["source"], body["payload"]["id"], "message"
+    else:
+        recipient = f"template {body['payload'].get('id')}"
+    callback_id, sequence = one.headers["waypost-callback-id"], int(one.headers["waypost-sequence"])
+    return CallbackSeen(one.path, callback_id, sequence, recipient, subject, event, code, one)
+
+
+def read_webhooks(exchanges: Iterable[Exchange]) -> tuple[defaultdict[str, list[Status]], dict[str, str]]:
+    """Return the statuses that the service acknowledged, by our message id, and the phones' messages with their number."""
+    statuses, inbound = defaultdict[str, list[Status]](list), dict[str, str]()
+    for one in exchanges:
+        done = [run for run in one.runs if run.status == 200 and run.ended_s is not None]
+        if not one.path.startswith("/operator/webhook/") or not done:
+            continue
+        changes = [change for entry in json.loads(one.body)["entry"] for change in entry["changes"]]
+        for nth, (change, run) in enumerate((change, run) for change in changes for run in done):
+            value = change["value"] if change["field"] == "messages" else {}
+            for item in value.get("statuses", ()):
+                message_id = item["biz_opaque_callback_data"].split(" ")[0]
+                statuses[message_id].append(Status(item["status"], run.began_s, run.ended_s or 0, nth))
+            for item in value.get("messages", ()):
+                inbound[item["id"]] = value["metadata"]["phone_number_id"]
+    return statuses, inbound
+
+
+def by_path_and_subject(callbacks: list[CallbackSeen]) -> defaultdict[str, defaultdict[str, list[CallbackSeen]]]:
+    """Return the first attempt of each callback about a message, in the order of sequence numbers."""
+    seen = defaultdict[str, defaultdict[str, list[CallbackSeen]]](lambda: defaultdict(list))
+    first = {one.id: one for one in reversed(callbacks) if one.event != "template"}
+    for one in sorted(first.values(), key=lambda one: one.sequence):
+        seen[one.path][one.subject].append(one)
+    return seen
