@@ -38,7 +38,8 @@ from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.postgresql_session import COMMIT, Execution, PostgresSession
 
 LOCK_TIMEOUT_S: Final = 8
-"""That of the product's sessions, in virtual time."""
+IDLE_TIMEOUT_S: Final = 10
+"""Those of the product's sessions, in virtual time."""
 TEMPLATE: Final = "waypost_simulation"
 _LOOK_AFTER_MS: Final = 3
 """After this real time without a response, it is asked whether the statement waits for a lock."""
@@ -69,14 +70,17 @@ _IS_ACTIVE: Final = (
 _CONFLICT: Final = b"DO $$ BEGIN RAISE EXCEPTION 'a conflict of the simulation' USING ERRCODE = '%s'; END $$"
 
 _CUT, _LOST, _AWAY = "database: cut", "database: response lost", "database: away"
+_SLOW = "database: slow"
 _DEADLOCK, _SERIALIZATION, _LATE = "database: deadlock", "database: serialization", "database: notified late"
-SHARES: Final = {_CUT: 0.004, _LOST: 0.004, _AWAY: 0.001, _DEADLOCK: 0.004, _SERIALIZATION: 0.002}
+SHARES: Final = {_SLOW: 0.004, _CUT: 0.004, _LOST: 0.004, _AWAY: 0.001, _DEADLOCK: 0.004, _SERIALIZATION: 0.002}
 """Of the statements that meet a fault."""
 NOTIFIED_LATE: Final = 0.2
 _LATE_S: Final = (0.001, 0.1, 2)
 _AWAY_S: Final = (0.2, 3, 20)
+_SLOW_S: Final = (0.5, 5, 12, 40)
 declare(
     {
+        _SLOW: "a connection to the database stood still before a statement",
         _CUT: "a connection to the database broke before a statement",
         _LOST: "a connection to the database broke after a statement, before its result",
         _AWAY: "the database was away",
@@ -202,7 +206,9 @@ class DatabaseRun:
             self._fail(happened[0], connection)
 
     def _fail(self, name: str, connection: SimulatedConnection) -> None:
-        if name == _CUT:
+        if name == _SLOW:
+            self._stand_still(connection, self._choices.pick("seconds", _SLOW_S, of=_SLOW))
+        elif name == _CUT:
             self.cut(connection, by_server=self._choices.pick("by the server", (False, True), of=_CUT))
         elif name == _LOST:
             connection.loses_response = True
@@ -215,6 +221,18 @@ class DatabaseRun:
             if connection.pgconn.transaction_status == TransactionStatus.INTRANS:
                 connection.pgconn.exec_(_CONFLICT % error.sqlstate.encode())
             raise error("a conflict of the simulation")
+
+    def _stand_still(self, connection: SimulatedConnection, for_s: float) -> None:
+        if connection.pgconn.transaction_status != TransactionStatus.IDLE and for_s > IDLE_TIMEOUT_S:
+            self._sleep(IDLE_TIMEOUT_S)
+            self.cut(connection, by_server=True)
+            for_s -= IDLE_TIMEOUT_S
+        self._sleep(for_s)
+        self._set_clock()
+
+    def _sleep(self, for_s: float) -> None:
+        if in_greenlet():
+            Condition().wait(for_s)
 
     def cut(self, connection: SimulatedConnection, *, by_server: bool) -> None:
         """End a connection, from outside: its transaction is rolled back, unless its commit is done."""
