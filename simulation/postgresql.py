@@ -24,7 +24,6 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import psycopg
-import sqlalchemy
 from psycopg import Notify
 from psycopg.pq import TransactionStatus
 from simloom._context import current_host
@@ -464,17 +463,6 @@ def replace_driver() -> None:
         return psycopg.Connection.connect(*url, **parameters) if is_ours else _run.connect(**parameters)
 
     psycopg.connect = connect
-
-    shared: list[Any] = []
-
-    def create_engine(name: str, **options: Any) -> Any:
-        """Share compiled statements between all engines."""
-        made: Any = sqlalchemy.create_engine(name, **options)
-        shared[:] = shared or [made]
-        made.dialect, made._compiled_cache = shared[0].dialect, shared[0]._compiled_cache
-        return made
-
-    engine.create_engine = create_engine
 
     set_up = postgresql_session.set_up_session
 
