@@ -26,6 +26,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import Notify
 from psycopg.pq import TransactionStatus
+from psycopg.rows import namedtuple_row
 from simloom._context import current_host
 
 from simulation.choices import Choices, declare
@@ -155,6 +156,7 @@ class DatabaseRun:
         self._pids: dict[SimulatedConnection, int] = {}
         self._waiting: dict[SimulatedConnection, Condition] = {}  # for locks; their backends are stopped
         self._away_until_s = 0.0
+        self._reader: psycopg.Connection[Any] | None = None
         self.arrived = Condition()
 
     def connect(self, **parameters: Any) -> SimulatedConnection:
@@ -169,6 +171,17 @@ class DatabaseRun:
         if (host := current_host.get()) is not None:
             host.__dict__.setdefault("connections", []).append(connection)  # which a kill closes
         return connection
+
+    async def read(self, query: str) -> list[Any]:
+        """Return what is committed, on a connection that has no faults and is no part of the service."""
+        if self._reader is None:
+            self._reader = psycopg.Connection.connect(self.url, autocommit=True, row_factory=namedtuple_row)
+            self._reader.execute("SET lock_timeout = '100ms'")
+        while True:
+            try:
+                return self._reader.execute(query.encode()).fetchall()
+            except psycopg.errors.LockNotAvailable:  # one that is stopped has it; nothing runs now
+                await asyncio.sleep(0.1)
 
     def start_faults(self) -> None:
         """Let statements and notifications meet faults, until `stop_faults`."""
@@ -365,6 +378,8 @@ class DatabaseRun:
     def end(self) -> None:
         """Close what is still open."""
         self.is_over = True
+        if self._reader is not None:
+            self._reader.close()
         for pid in self._pids.values():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)

@@ -26,9 +26,11 @@ from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
 from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings
+from waypost.store.contract import StoreUnavailable
 
 FAULTS_FOR_S: Final = 30
 HEALED_WITHIN_S: Final = 3600
+STARTED_AGAIN_AFTER_S: Final = 1
 LOOK_EVERY_S: Final = 20
 UNCERTAIN_FOR_S: Final = 90
 """Longer than any fault; shorter than usual, because virtual time has a price too."""
@@ -94,6 +96,8 @@ class World:
         self.promises = Promises(self.observed, self.partners, folder, None if database is None else self._read)
 
     async def _read(self, query: str) -> list[Any]:
+        if self._database is not None:
+            return await self._database.read(query)
         return await self.services[0].database.read(lambda connection: list(connection.execute(text(query))))
 
     def _make_service(self, nth: int, *, hold: bool) -> Waypost:
@@ -158,8 +162,14 @@ class World:
         await self.services[nth].close()
 
     async def _start_service(self, nth: int, *, hold: bool) -> None:
-        service = self.services[nth] = self._make_service(nth, hold=hold)
-        await service.open()
+        while True:
+            service = self.services[nth] = self._make_service(nth, hold=hold)
+            try:
+                await service.open()
+                break
+            except StoreUnavailable:  # the process ends, and its supervisor starts it again
+                await service.database.close()
+                await asyncio.sleep(STARTED_AGAIN_AFTER_S)
         self._service_servers[nth] = self._server(service.application, "service", self._ports[nth])
         await self._service_servers[nth].start()
         service.start()
