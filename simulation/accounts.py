@@ -1,5 +1,6 @@
 """Two partners with their apps, numbers, templates and subscriptions, on both sides."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -191,9 +192,12 @@ async def _subscribe(
 class Receiver:
     """A partner's receiver: it accepts everything; what it got is in what was observed."""
 
+    takes_s = 0.0
+
     async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
         """Accept one callback."""
         while (await receive()).get("more_body"):
             pass
+        await asyncio.sleep(self.takes_s)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})

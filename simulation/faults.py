@@ -35,11 +35,12 @@ class Fault(StrEnum):
     SLOW = "takes the request late"
     SLOW_RESPONSE = "does it and answers late"
     TWICE = "gets a request twice"
+    AGAIN = "gets a request again later"
     LOST = "answers 200 and the request is lost"
 
 
 _CONNECTIONS: Final = {"away": "is away", "reset": "loses a connection"}
-_OF_WEBHOOKS: Final = (Fault.TWICE, Fault.LOST)
+_OF_WEBHOOKS: Final = (Fault.TWICE, Fault.AGAIN, Fault.LOST)
 _BELIEVED: Final = {Fault.WRONG, Fault.DONE_AND_WRONG, *_OF_WEBHOOKS}
 """Who answers 200 and has not got it: no promise holds for such a receiver, or for a client of such a service."""
 FAULTS: Final = {
@@ -142,6 +143,11 @@ class Faults:
                 body = await read_body(receive)
                 await application(dict(scope), _repeat(body), _ignore)
                 await application(scope, _repeat(body), send)
+            case Fault.AGAIN:
+                body = await read_body(receive)
+                await application(dict(scope), _repeat(body), send)
+                seconds = self._choices.pick("seconds", _SLOW_S, of=name)
+                self._tasks.append(asyncio.create_task(self._repeat_later(application, scope, body, seconds)))
             case Fault.HALF:
                 await application(scope, receive, _half(send))
             case Fault.DONE_AND_LOST | Fault.DONE_AND_WRONG:
@@ -156,6 +162,12 @@ class Faults:
                     await respond(send, 429, [(b"retry-after", str(seconds).encode())], _OPERATOR_ERROR)
                 else:
                     await _answer(fault, send)
+
+    async def _repeat_later(self, application: Any, scope: Any, body: bytes, seconds: float) -> None:
+        interruptions = len(self._observed.interruptions)
+        await asyncio.sleep(seconds)
+        if len(self._observed.interruptions) == interruptions:  # otherwise this application is closed
+            await application(scope, _repeat(body), _ignore)
 
     async def _break_connections(self) -> None:
         while self.is_on:

@@ -68,6 +68,7 @@ class Observed:
     subscriptions: dict[str, SubscriptionTerms] = field(default_factory=dict)  # by the path of its URL
     jumps: list[tuple[float, float]] = field(default_factory=list)  # when, and by how many seconds the clock jumped
     interruptions: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was away
+    held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
     healthy_sites: set[str] = field(default_factory=set)  # those without any fault
     broken: list[str] = field(default_factory=list)  # promises broken while it ran
 

@@ -11,7 +11,7 @@ from simulation.client import Response, request
 from simulation.observed import Acknowledged, Observed, SubscriptionTerms
 from simulation.story import tell
 
-WITHIN_S: Final = 3
+WITHIN_S: Final = (3, 0.02)
 PHONES: Final = ("15560000001", "15560000002", "15560000003")
 TURNS: Final = 4
 TURN_EVERY_S: Final = 7
@@ -54,6 +54,7 @@ class PartnerActor:
         self._account, self._choices, self._observed = account, choices, observed
         self._ports, self._check_acknowledged = ports, check_acknowledged
         self._name = f"partner {account.number}"
+        self._within_s = choices.pick(f"{self._name} sends within", WITHIN_S)
 
     async def send_messages(self, count: int) -> None:
         """Send so many messages, each on its own, or some after the one before."""
@@ -70,7 +71,7 @@ class PartnerActor:
 
     async def _send_one(self, nth: int) -> None:
         choices = self._choices
-        await asyncio.sleep(choices.between(f"{self._name} sends after", 0, WITHIN_S))
+        await asyncio.sleep(choices.between(f"{self._name} sends after", 0, self._within_s))
         app = choices.pick(f"{self._name} sends by", self._account.apps)
         to = choices.pick(f"{self._name} sends to", PHONES)
         for _ in range(2 if choices.happens("partner sends twice in a row", 0.3) else 1):

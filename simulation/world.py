@@ -19,6 +19,8 @@ from simulation.partners import PHONES, PartnerActor
 from simulation.phones import Phone, Reviewer
 from simulation.postgresql import DatabaseRun
 from simulation.promises import Promises
+from simulation.second_round import SecondRound
+from simulation.timing import check_timing
 from waypost.assembly.dev import demo
 from waypost.assembly.http.servers import HttpServer
 from waypost.assembly.service import Waypost
@@ -29,7 +31,8 @@ from waypost.simulator import Simulator, SimulatorSettings
 from waypost.store.contract import StoreUnavailable
 
 FAULTS_FOR_S: Final = 30
-HEALED_WITHIN_S: Final = 3600
+HEALED_WITHIN_S: Final = 900
+"""Longer than the longest delay of a retry after faults of a minute."""
 STARTED_AGAIN_AFTER_S: Final = 1
 LOOK_EVERY_S: Final = 20
 UNCERTAIN_FOR_S: Final = 90
@@ -85,12 +88,18 @@ class World:
         self._ports = [PORTS["service"] + 10 * nth for nth in range(processes)]
         self.faults = Faults(choices, self.observed, machine_clock, transports, {**PORTS, "service": self._ports})
         self.simulator = Simulator(
-            SimulatorSettings(path=folder / "simulator.db", deliver_after_ms=20, gather_ms=5, review_delay_ms=500),
+            SimulatorSettings(
+                path=folder / "simulator.db",
+                deliver_after_ms=20,
+                gather_ms=choices.pick("statuses are gathered for", (5, 3000)),
+                review_delay_ms=500,
+            ),
             self.clock,
             SeededIds(self.clock, f"operator {choices.seed}"),
         )
         self._folder, self._database = folder, database
         self._starts = 0
+        self._slots = choices.pick("slots", (64, 2))
         self.services = [self._make_service(nth, hold=False) for nth in range(processes)]
         self.partners = make_partners()
         self.promises = Promises(self.observed, self.partners, folder, None if database is None else self._read)
@@ -109,6 +118,7 @@ class World:
             rates=False,
             hold=hold,
             uncertain_for_s=UNCERTAIN_FOR_S,
+            in_flight=self._slots,
             allowed_networks=("127.0.0.0/8",),
             max_connections_per_address=0,
         )
@@ -126,7 +136,7 @@ class World:
             await seed_service(self.services[0], partner, self._choices, self.observed)
         for service in self.services[1:]:
             await service.open()
-        receivers = {name: Receiver() for name in PORTS if name.startswith("receiver")}
+        self._receivers = receivers = {name: Receiver() for name in PORTS if name.startswith("receiver")}
         others = {"operator": self.simulator.application, **receivers}
         self._servers = [self._server(application, name, PORTS[name]) for name, application in others.items()]
         self._service_servers = [
@@ -151,7 +161,10 @@ class World:
         await self._stop_service(nth)
         if hold_s is not None:
             await self._start_service(nth, hold=True)
+            held_s = asyncio.get_running_loop().time()
             await asyncio.sleep(hold_s)
+            if len(self.services) == 1:
+                self.observed.held.append((held_s, asyncio.get_running_loop().time()))
             await self._stop_service(nth)
         await self._start_service(nth, hold=False)
         self.observed.interruptions[-1] = (began_s, asyncio.get_running_loop().time())
@@ -200,9 +213,12 @@ class World:
             if self._database is not None:
                 self._database.stop_faults()
         await self._wait_until_idle()
+        second_round = SecondRound(self.partners, self.observed, self.simulator, self.promises)
+        await second_round.run(list(self._receivers.values()), self.clock.now_ms())
         await asyncio.sleep(CONNECTIONS_END_WITHIN_S)
         in_flight = [one for service in self.services for one in await service.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
+        self.observed.broken += check_timing(self.observed, UNCERTAIN_FOR_S)
         rows = await self._read("SELECT state FROM messages")
         return Outcome(
             acknowledged=len(self.observed.acknowledged),

@@ -152,6 +152,8 @@ class Circuit:
         self.failures = self.travel_until_ms = 0
         self.failed_positions.clear()
         self.succeeded_ms, self.failing_since_ms = now_ms, None
+        if self.is_pausing(now_ms):  # the call was begun before
+            return False
         if self.state is CircuitState.CLOSED or self.apply(CircuitEvent.SUCCEEDED) is not CircuitState.CLOSED:
             return False
         self.closed_ms, self.probe_position, self.is_pause = now_ms, None, False
@@ -205,6 +207,10 @@ class Circuit:
         self.probe_position, self.is_pause = None, False
         self.apply(event)
         return event
+
+    def is_pausing(self, now_ms: int) -> bool:
+        """True until the time that a `Retry-After` requires: whatever responds meanwhile was sent before it."""
+        return self.is_pause and self.state is CircuitState.OPEN and now_ms < self.until_ms
 
     def restart(self) -> None:
         """Let the next job test it, as if nothing had failed: it is another URL, or was resumed."""

@@ -144,7 +144,10 @@ class CallbackSender:
             retry_after_ms = parse_retry_after_ms(attempt.response_headers, now_ms)
             await self._record_failed(job, row, subscription, attempt, retry_after_ms=retry_after_ms)
             return
-        health = None if circuit.failing_since_ms is None else ReceiverStatus(subscription_id, None)
+        health = None
+        if circuit.failing_since_ms is not None:
+            pause_end_ms = circuit.until_ms if circuit.is_pausing(now_ms) else None
+            health = ReceiverStatus(subscription_id, None, retry_after_ms=pause_end_ms, next_attempt_ms=pause_end_ms)
         was_away = circuit.state is CircuitState.HALF_OPEN
         circuit.record_success(now_ms)
         if was_away:  # what failed meanwhile does not wait for its own schedule

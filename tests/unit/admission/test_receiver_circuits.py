@@ -57,6 +57,18 @@ def test_attempts_started_before_the_circuit_opened_do_not_extend_it() -> None:
     assert (circuit.state, circuit.until_ms) == (CircuitState.OPEN, until_ms)
 
 
+def test_success_of_a_call_begun_before_a_retry_after_does_not_end_the_pause() -> None:
+    """Two callbacks are in flight: one gets 429 with Retry-After, and then the other 200."""
+    circuit = Circuit(RECEIVER_CIRCUITS)
+    record_failure(circuit, 1_000, retry_after_ms=30_000)
+
+    circuit.record_success(1_001)
+
+    assert circuit.state is CircuitState.OPEN
+    assert circuit.blocked_until_ms(30_999) == 31_000
+    assert circuit.blocked_until_ms(31_000) is None
+
+
 @pytest.mark.parametrize("state", [CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN])
 def test_success_closes_the_circuit_in_any_state_and_resets_the_failures(state: CircuitState) -> None:
     circuit = Circuit(RECEIVER_CIRCUITS, state, failures=9, probes=4, failing_since_ms=5)
