@@ -20,13 +20,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from simulation import story
+from simulation import story, warm
 from simulation.choices import Choices, Decision
 from simulation.configuration import FIFO, Configuration
 from simulation.loop import run
 from simulation.machine import replace_machine
 from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
-from simulation.warm import check_deadlines_less_often, share_schema, share_statements
 from simulation.world import run_world
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
@@ -93,9 +92,7 @@ class Search:
         set_up_logs(SystemClock(), as_json=True, level="critical")
         logging.disable()
         replace_machine(self._transports)
-        share_statements()
-        share_schema()
-        check_deadlines_less_often()
+        warm.prepare()
         tempfile.tempdir = self._folder.name
         if self._on_postgresql:
             self._server = self._at_end.enter_context(running_database_server())

@@ -1,10 +1,11 @@
-"""What makes runs cheap: compiled statements and those that create tables are shared, and idle servers look less often.
+"""What makes runs cheap: compiled statements and those that create tables are shared, and idle servers poll less often.
 
 Everything else of a run is its own. Called once, before the first one.
 """
 
 import asyncio
 import contextlib
+import itertools
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
@@ -12,10 +13,12 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
 from waypost.assembly.http import servers
+from waypost.assembly.http.protocol import LimitedProtocol
 from waypost.store import revision
 
 MAX_STATEMENTS: Final = 4_000
 DEADLINES_EVERY_S: Final = 5
+END_EVERY_S: Final = 0.1
 
 
 def share_statements() -> None:
@@ -51,8 +54,11 @@ def share_schema() -> None:
     revision.create_schema = create_again
 
 
-def check_deadlines_less_often() -> None:
-    """Let servers check the deadlines of their connections every five seconds: most of a run is waiting for hours."""
+def poll_less_often() -> None:
+    """Let servers check deadlines every five seconds, and the end of their connections ten times a second.
+
+    Most of a run is waiting for minutes, and a stop that waits five seconds would be most of the steps of a run.
+    """
 
     async def main_loop(server: Any) -> None:
         while not await server.on_tick(0):
@@ -61,4 +67,34 @@ def check_deadlines_less_often() -> None:
                 async with asyncio.timeout(DEADLINES_EVERY_S):
                     await server.stop_requested.wait()
 
+    async def end_connections(server: Any) -> None:
+        state, notified = server.server_state, set[Any]()
+        while state.connections or state.tasks:
+            for connection in state.connections - notified:
+                connection.shutdown()
+                notified.add(connection)
+            await asyncio.sleep(END_EVERY_S)
+
     servers._SignalFreeServer.main_loop = main_loop  # type: ignore[method-assign]
+    servers._SignalFreeServer._end_connections = end_connections  # type: ignore[method-assign]
+
+
+def number_connections() -> None:
+    """Let the hash of a connection be its number: the order of a set of them is the same in each process."""
+    numbers = itertools.count()
+    begin = LimitedProtocol.__init__
+
+    def begin_with_number(connection: Any, *args: Any, **options: Any) -> None:
+        connection._number = next(numbers)
+        begin(connection, *args, **options)
+
+    LimitedProtocol.__init__ = begin_with_number  # type: ignore[method-assign]
+    LimitedProtocol.__hash__ = lambda connection: connection._number  # type: ignore[method-assign,attr-defined]
+
+
+def prepare() -> None:
+    """Do all of it."""
+    share_statements()
+    share_schema()
+    poll_less_often()
+    number_connections()
