@@ -6,6 +6,7 @@ not asked. What ran on a crashed host is dropped: nothing of a run is used after
 """
 
 import asyncio
+import contextvars
 import hashlib
 import heapq
 import random
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from greenlet import getcurrent
 from simloom._context import current_host
 from simloom._loop import SimLoop
 from simloom._patches import DEFAULT_WALL_EPOCH, patched_environment
@@ -51,6 +53,28 @@ class Draws:
         return int(self.random() * bound)
 
 
+class CallbackSequence:
+    """Callbacks that run one after the other, each at a step that the scheduler chooses."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[contextvars.Context, Callable[..., Any], tuple[Any, ...]]] = deque()
+
+    def add(self, context: contextvars.Context, callback: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Run a callback after those added before."""
+        self._waiting.append((context, callback, args))
+        if len(self._waiting) == 1:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        asyncio.get_running_loop().call_soon(self._run, context=self._waiting[0][0])
+
+    def _run(self) -> None:
+        _, callback, args = self._waiting.popleft()
+        if self._waiting:
+            self._schedule()
+        callback(*args)
+
+
 class NumberedTask(asyncio.Task[Any]):
     """A task whose hash is its number: so the order of a set of tasks is the same in each process."""
 
@@ -67,6 +91,7 @@ class SeededLoop(SimLoop):
     Attributes:
         trace: what it did.
         machines: simloom's hosts, disks and network.
+        after_step: called after every step, if it is set.
     """
 
     def __init__(self, draws: Draws) -> None:
@@ -76,7 +101,7 @@ class SeededLoop(SimLoop):
         self._steps = self.trace.steps
         self.machines = SimulatedMachines(self)  # attaches the network
         self._stuck_since = 0
-        self._handed_over: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
+        self.after_step: Callable[[], None] | None = None
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
         """Run a callback at a step at this time."""
@@ -86,14 +111,12 @@ class SeededLoop(SimLoop):
         self._ready.append(handle)
         return handle
 
-    def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
-        """Run a callback of a thread after those that threads handed over before, as asyncio promises."""
-        self._handed_over.append((callback, args))
-        return self.call_soon(self._run_handed_over, context=context)
-
-    def _run_handed_over(self) -> None:
-        callback, args = self._handed_over.popleft()
-        callback(*args)
+    def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> Any:
+        """Run a callback at a step; those of a thread, which is a greenlet, run in their order, as asyncio promises."""
+        sequence = getattr(getcurrent(), "callbacks", None)
+        if sequence is None:
+            return self.call_soon(callback, *args, context=context)
+        return sequence.add(context or contextvars.copy_context(), callback, args)
 
     def call_at(
         self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None
@@ -155,6 +178,8 @@ class SeededLoop(SimLoop):
         except BaseException as error:  # noqa: BLE001  what asyncio does with it
             message = f"Exception in callback {callback!r}"
             self.call_exception_handler({"message": message, "exception": error, "handle": handle})
+        if self.after_step is not None:
+            self.after_step()
 
 
 def run(

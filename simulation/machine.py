@@ -4,16 +4,20 @@ simloom replaces the event loop, the network, and the functions of `time` and `r
 """
 
 import asyncio
+import contextvars
 import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from greenlet import getcurrent
 from simloom._loop import SimLoop
 from simloom._net import SimNetwork, SimTransport
 
 from simulation.greenlets import Condition, in_greenlet, start
+from simulation.loop import CallbackSequence
 from waypost.base.clock import SystemClock
 from waypost.base.threads import ThreadPool
 
@@ -38,6 +42,15 @@ class Listener:
         """Do nothing: the server closes the listener."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A call of a pool, in the context of its caller: that of a killed process never runs."""
+
+    context: contextvars.Context
+    work: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
 class _Calls:
     """The calls of one pool: each begins at a step that the scheduler chooses, and may wait as a thread does.
 
@@ -47,31 +60,37 @@ class _Calls:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._waiting: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
-        self._running = 0
+        self._waiting: deque[_Call] = deque()
+        self._callbacks = CallbackSequence()
+        self._running = self._scheduled = 0
         self._ended = Condition()
 
     def add(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._waiting.append((work, args))
+        self._waiting.append(_Call(contextvars.copy_context(), work, args))
         self._begin()
 
     def run_all(self) -> None:
         while self._waiting and not in_greenlet():
-            work, args = self._waiting.popleft()
-            work(*args)
+            call = self._waiting.popleft()
+            call.context.run(call.work, *call.args)
         while in_greenlet() and (self._running or self._waiting):
             self._ended.wait()
 
     def _begin(self) -> None:
-        if self._waiting and self._running < self._count:
+        if len(self._waiting) > self._scheduled and self._running < self._count:
+            call = self._waiting[self._scheduled]
             self._running += 1
-            asyncio.get_running_loop().call_soon(start, self._run_one)
+            self._scheduled += 1
+            asyncio.get_running_loop().call_soon(start, self._run_one, call, context=call.context)
 
-    def _run_one(self) -> None:
+    def _run_one(self, call: "_Call") -> None:
+        greenlet: Any = getcurrent()
+        greenlet.callbacks = self._callbacks if self._count == 1 else CallbackSequence()
+        self._scheduled -= 1
         try:
-            if self._waiting:
-                work, args = self._waiting.popleft()
-                work(*args)
+            if call in self._waiting:  # otherwise a shutdown has run it
+                self._waiting.remove(call)
+                call.work(*call.args)
         finally:
             self._running -= 1
             self._begin()

@@ -1,6 +1,8 @@
 """What everybody outside of the service saw in one run: each request, by whom it was answered, and how."""
 
 import asyncio
+import contextlib
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +73,14 @@ class Observed:
     held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
     healthy_sites: set[str] = field(default_factory=set)  # those without any fault
     broken: list[str] = field(default_factory=list)  # promises broken while it ran
+
+    @contextlib.contextmanager
+    def interruption(self) -> Generator[None]:
+        """Record that the service is away while this lasts."""
+        nth, began_s = len(self.interruptions), _now_s()
+        self.interruptions.append((began_s, began_s + 3600))
+        yield
+        self.interruptions[nth] = (began_s, _now_s())
 
     def outside(self, application: Any, site: str) -> Any:
         """Return an application that records what arrives, and what is answered to it."""

@@ -26,6 +26,7 @@ from simulation.configuration import FIFO, Configuration
 from simulation.loop import run
 from simulation.machine import replace_machine
 from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
+from simulation.process import watch_connections
 from simulation.world import run_world
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
@@ -92,6 +93,7 @@ class Search:
         set_up_logs(SystemClock(), as_json=True, level="critical")
         logging.disable()
         replace_machine(self._transports)
+        watch_connections()
         warm.prepare()
         tempfile.tempdir = self._folder.name
         if self._on_postgresql:
@@ -130,6 +132,7 @@ class Search:
                     has_faults=one.configuration.has_faults,
                     database=database,
                     processes=one.configuration.processes,
+                    most_kills=one.configuration.kills,
                 )
 
             outcome, loop, error = run(main, int(schedule) if schedule.isdecimal() else one.seed, schedule == FIFO)

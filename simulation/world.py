@@ -1,9 +1,11 @@
 """One run, put together: service, operator, two partners, phones and an administrator, in one folder."""
 
 import asyncio
+import contextlib
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,12 +14,14 @@ from sqlalchemy import text
 from simulation.accounts import PORTS, Receiver, make_partners, seed_operator, seed_service
 from simulation.administrator import Administrator
 from simulation.choices import Choices
+from simulation.disk import Disk
 from simulation.faults import Faults, MachineClock
 from simulation.machine import Listener
 from simulation.observed import Observed
 from simulation.partners import PHONES, PartnerActor
 from simulation.phones import Phone, Reviewer
 from simulation.postgresql import DatabaseRun
+from simulation.process import Killer, Process, ProcessDied
 from simulation.promises import Promises
 from simulation.second_round import SecondRound
 from simulation.timing import check_timing
@@ -28,12 +32,11 @@ from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
 from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings
-from waypost.store.contract import StoreUnavailable
 
 FAULTS_FOR_S: Final = 30
+KILLS_FOR_S: Final = 30
 HEALED_WITHIN_S: Final = 900
 """Longer than the longest delay of a retry after faults of a minute."""
-STARTED_AGAIN_AFTER_S: Final = 1
 LOOK_EVERY_S: Final = 20
 UNCERTAIN_FOR_S: Final = 90
 """Longer than any fault; shorter than usual, because virtual time has a price too."""
@@ -68,6 +71,7 @@ class World:
         has_faults: False if everything succeeds.
         database: of PostgreSQL; None: SQLite.
         processes: how many processes of the service share it, each with all stages.
+        most_kills: how often the process on SQLite may be killed.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class World:
         has_faults: bool,
         database: DatabaseRun | None = None,
         processes: int = 1,
+        most_kills: int = 0,
     ) -> None:
         self._choices, self._has_faults = choices, has_faults
         self._transports = transports
@@ -100,23 +105,31 @@ class World:
         self._folder, self._database = folder, database
         self._starts = 0
         self._slots = choices.pick("slots", (64, 2))
-        self.services = [self._make_service(nth, hold=False) for nth in range(processes)]
+        self._are_held = [False] * processes
+        self._disk = Disk(folder / "waypost.db", choices.seed) if database is None else None
+        self._most_kills = most_kills if has_faults and database is None else 0
+        self.processes = [self._make_process(nth) for nth in range(processes)]
         self.partners = make_partners()
         self.promises = Promises(self.observed, self.partners, folder, None if database is None else self._read)
 
     async def _read(self, query: str) -> list[Any]:
         if self._database is not None:
             return await self._database.read(query)
-        return await self.services[0].database.read(lambda connection: list(connection.execute(text(query))))
+        return await self.processes[0].waypost.database.read(lambda connection: list(connection.execute(text(query))))
 
-    def _make_service(self, nth: int, *, hold: bool) -> Waypost:
+    def _make_process(self, nth: int) -> Process:
+        name = f"service {nth}" if nth else "service"
+        serve = partial(self._observe, name="service")
+        return Process(name, self._ports[nth], partial(self._make_service, nth), storage=self._disk, serve=serve)
+
+    def _make_service(self, nth: int) -> Waypost:
         settings = Settings(
             data=self._folder,
             database_url=None if self._database is None else self._database.url,
             secret_key=demo.INSTANCE_KEY,
             admin_token=demo.ADMIN_TOKEN,
             rates=False,
-            hold=hold,
+            hold=self._are_held[nth],
             uncertain_for_s=UNCERTAIN_FOR_S,
             in_flight=self._slots,
             allowed_networks=("127.0.0.0/8",),
@@ -131,61 +144,50 @@ class World:
         await self.simulator.open()
         for partner in self.partners:
             await seed_operator(self.simulator, partner)
-        await self.services[0].open()
-        for partner in self.partners:
-            await seed_service(self.services[0], partner, self._choices, self.observed)
-        for service in self.services[1:]:
-            await service.open()
         self._receivers = receivers = {name: Receiver() for name in PORTS if name.startswith("receiver")}
         others = {"operator": self.simulator.application, **receivers}
-        self._servers = [self._server(application, name, PORTS[name]) for name, application in others.items()]
-        self._service_servers = [
-            self._server(service.application, "service", port)
-            for service, port in zip(self.services, self._ports, strict=True)
+        self._servers = [
+            HttpServer(self._observe(application, name), Listener(PORTS[name])) for name, application in others.items()
         ]
-        for server in (*self._servers, *self._service_servers):
+        for server in self._servers:
             await server.start()
-        for service in self.services:
-            service.start()
+        first, *more = self.processes
+        await first.start(self._seed_service)
+        for process in more:
+            await process.supervise_start()
 
-    def _server(self, application: Any, name: str, port: int) -> HttpServer:
+    async def _seed_service(self, waypost: Waypost) -> None:
+        for partner in self.partners:
+            await seed_service(waypost, partner, self._choices, self.observed)
+
+    def _observe(self, application: Any, name: str) -> Any:
         inside = self.observed.inside(application)
         around = self.faults.around(inside, name) if self._has_faults else inside
-        return HttpServer(self.observed.outside(around, name), Listener(port))
+        return self.observed.outside(around, name)
 
     async def restart(self, hold_s: float | None) -> None:
         """Stop a process as a signal does, and start it again; for `hold_s` with the setting `hold`, if given."""
-        nth = self._choices.pick("process", range(len(self.services)))
-        began_s = asyncio.get_running_loop().time()
-        self.observed.interruptions.append((began_s, began_s + 3600))
-        await self._stop_service(nth)
-        if hold_s is not None:
-            await self._start_service(nth, hold=True)
+        nth = self._choices.pick("process", range(len(self.processes)))
+        process = self.processes[nth]
+        with self.observed.interruption(), contextlib.suppress(ProcessDied):  # then it is started again after the kill
+            async with process.lifecycle:
+                await process.stop()
+                if hold_s is not None:
+                    await self._hold(nth, hold_s)
+                await process.supervise_start()
+
+    async def _hold(self, nth: int, hold_s: float) -> None:
+        """Start a process with the setting `hold`, and stop it after this time, or when it is killed."""
+        self._are_held[nth] = True
+        try:
+            await self.processes[nth].supervise_start()
             held_s = asyncio.get_running_loop().time()
             await asyncio.sleep(hold_s)
-            if len(self.services) == 1:
+            if len(self.processes) == 1 and self.processes[nth].is_running:
                 self.observed.held.append((held_s, asyncio.get_running_loop().time()))
-            await self._stop_service(nth)
-        await self._start_service(nth, hold=False)
-        self.observed.interruptions[-1] = (began_s, asyncio.get_running_loop().time())
-
-    async def _stop_service(self, nth: int) -> None:
-        await self._service_servers[nth].stop()
-        await self.services[nth].drain()
-        await self.services[nth].close()
-
-    async def _start_service(self, nth: int, *, hold: bool) -> None:
-        while True:
-            service = self.services[nth] = self._make_service(nth, hold=hold)
-            try:
-                await service.open()
-                break
-            except StoreUnavailable:  # the process ends, and its supervisor starts it again
-                await service.database.close()
-                await asyncio.sleep(STARTED_AGAIN_AFTER_S)
-        self._service_servers[nth] = self._server(service.application, "service", self._ports[nth])
-        await self._service_servers[nth].start()
-        service.start()
+            await self.processes[nth].stop()
+        finally:
+            self._are_held[nth] = False
 
     async def run(self, count: int) -> Outcome:
         """Let everybody act under faults, heal, wait until no work is left, and check every promise."""
@@ -194,6 +196,9 @@ class World:
             self.faults.start()
             if self._database is not None:
                 self._database.start_faults()
+        until_s = asyncio.get_running_loop().time() + KILLS_FOR_S
+        killers = [Killer(process, self._choices, self.observed, self._disk) for process in self.processes]
+        killing = asyncio.gather(*(killer.run(self._most_kills, until_s) for killer in killers))
         check_acknowledged = self.promises.check_acknowledged
         actors = [
             PartnerActor(one, self._choices, self.observed, self._ports, check_acknowledged) for one in self.partners
@@ -207,6 +212,7 @@ class World:
             Reviewer(self.simulator, self._choices).work(),
             administrator.work(),
         )
+        await killing
         if self._has_faults:
             await asyncio.sleep(FAULTS_FOR_S)
             await self.faults.stop()
@@ -216,7 +222,7 @@ class World:
         second_round = SecondRound(self.partners, self.observed, self.simulator, self.promises)
         await second_round.run(list(self._receivers.values()), self.clock.now_ms())
         await asyncio.sleep(CONNECTIONS_END_WITHIN_S)
-        in_flight = [one for service in self.services for one in await service.describe_in_flight()]
+        in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
         self.observed.broken += check_timing(self.observed, UNCERTAIN_FOR_S)
         rows = await self._read("SELECT state FROM messages")
@@ -240,11 +246,13 @@ class World:
 
     async def close(self) -> None:
         """Stop everything, as signals do."""
-        for nth in range(len(self.services)):
-            await self._stop_service(nth)
+        for process in self.processes:
+            await process.stop()
         for server in self._servers:
             await server.stop()
         await self.simulator.close()
+        if self._disk is not None:
+            self._disk.close()
 
 
 async def run_world(
@@ -255,11 +263,20 @@ async def run_world(
     has_faults: bool,
     database: DatabaseRun | None = None,
     processes: int = 1,
+    most_kills: int = 0,
 ) -> Outcome:
     """Run a world in a folder of its own."""
     transports.clear()
     with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder), choices, transports, has_faults=has_faults, database=database, processes=processes)
+        world = World(
+            Path(folder),
+            choices,
+            transports,
+            has_faults=has_faults,
+            database=database,
+            processes=processes,
+            most_kills=most_kills,
+        )
         await world.open()
         outcome = await world.run(count)
         await world.close()
