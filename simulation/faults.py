@@ -177,7 +177,7 @@ class Faults:
                     continue
                 open_ones = self._connections(ports)
                 if open_ones:
-                    self._reset(self._choices.pick("connection", open_ones, of=f"{site} reset"))
+                    self._reset(open_ones[self._choices.pick("connection", range(len(open_ones)), of=f"{site} reset")])
 
     async def _go_away(self, site: str) -> None:
         ports = self._ports[site]

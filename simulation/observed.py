@@ -71,6 +71,7 @@ class Observed:
     jumps: list[tuple[float, float]] = field(default_factory=list)  # when, and by how many seconds the clock jumped
     interruptions: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was away
     held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
+    retries: list[float] = field(default_factory=list)  # when the administrator let receivers be called at once
     healthy_sites: set[str] = field(default_factory=set)  # those without any fault
     broken: list[str] = field(default_factory=list)  # promises broken while it ran
 

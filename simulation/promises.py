@@ -5,10 +5,10 @@ Written from that page, not from the code. A broken promise is a sentence in `Ob
 
 import asyncio
 import contextlib
+import itertools
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ class Promises:
         self._observed, self._folder, self._read = observed, folder, read
         self._apps = [app for partner in partners for app in partner.apps]
         self._standing: dict[Any, float] = {}
+        self._sent: dict[str, int] = {}  # what the operator has accepted: our id, and in which place
         self._tasks_before: Counter[str] = Counter()
 
     # While it runs.
@@ -61,9 +62,9 @@ class Promises:
         if self._read is None and not self._rows("waypost", f"SELECT 1 FROM {table} WHERE id='{key}'"):
             self._break(f"{key} was acknowledged and is not stored")
 
-    async def check_progress(self, now_ms: int) -> bool:
+    async def check_progress(self, now_ms: int, *, is_last: bool = False) -> bool:
         """Nothing stands still while it is due; return True if no work is left."""
-        now_s = _now_s()
+        now_s = _loop().time()
         jobs, callbacks = await self._store(_JOBS), await self._store(_OPEN_CALLBACKS)
         heads = {(row[1], row[2]): row for row in reversed(callbacks)}.values()  # the others wait for these
         paused = {number for (number,) in await self._store("SELECT id FROM subscriptions WHERE NOT active")}
@@ -72,16 +73,10 @@ class Promises:
         for row, since_s in self._standing.items():
             if now_s - since_s >= NO_PROGRESS_S:
                 self._break(f"no progress for {now_s - since_s:.0f} s of {row}")
-        return not jobs and not callbacks and not self._rows("simulator", "SELECT 1 FROM outbox")
-
-    async def report_left(self) -> None:
-        """Report all work that is left."""
-        for row in (
-            *await self._store(_JOBS),
-            *await self._store(_OPEN_CALLBACKS),
-            *self._rows("simulator", "SELECT * FROM outbox"),
-        ):
+        left = [*jobs, *callbacks, *self._rows("simulator", "SELECT * FROM outbox")]
+        for row in left if is_last else ():
             self._break(f"left: {row}")
+        return not left
 
     def note_sizes(self) -> None:
         """Note what exists before the first message."""
@@ -120,24 +115,21 @@ class Promises:
     async def _check_sends(self) -> None:
         """Nothing acknowledged is lost, nothing is sent twice, and each recipient's messages are in order."""
         stored = {key for table in ("messages", "templates") for (key,) in await self._store(f"SELECT id FROM {table}")}
-        positions: dict[str, int] = {}
+        positions = self._sent
         query = "SELECT callback_data, position FROM messages WHERE is_inbound=0 ORDER BY position"
         for data, position in self._rows("simulator", query):
             message_id = data.split(" ")[0]
             if message_id in positions:
                 self._break(f"{message_id} was sent twice")
             positions[message_id] = position
-        by_recipient = defaultdict[tuple[str, str], list[Any]](list)
+        sent = [one for one in self._observed.acknowledged if one.id in positions]
         for one in self._observed.acknowledged:
             if one.id not in stored:
                 self._break(f"{one.id} was acknowledged and is lost")
-            if one.id in positions:
-                by_recipient[one.app_id, one.to].append(one)
-        for sent in by_recipient.values():
-            for one in sent:
-                for other in sent:
-                    if one.ended_s < other.began_s and positions[one.id] > positions[other.id]:
-                        self._break(f"{other.id} was sent before {one.id}, which was accepted earlier")
+        for one, other in itertools.permutations(sent, 2):
+            is_later = (one.app_id, one.to) == (other.app_id, other.to) and one.ended_s < other.began_s
+            if is_later and positions[one.id] > positions[other.id]:
+                self._break(f"{other.id} was sent before {one.id}, which was acknowledged before it came")
 
     def _check_pauses(self) -> None:
         """Nobody is called during a pause that he asked for, and no number sends faster than it may."""
@@ -188,11 +180,12 @@ class Promises:
             chains[one.path, one.recipient][one.id].append(one)
         for (path, recipient), attempts in chains.items():
             in_order = sorted(attempts.values(), key=lambda tries: tries[0].sequence)
-            for older, newer in pairwise(in_order):
+            for older, newer in itertools.pairwise(in_order):
                 at_s = newer[0].exchange.began_s
                 if older[0].sequence == newer[0].sequence:
                     self._break(f"{older[0].id} and {newer[0].id} have one sequence number")
-                received = any(_is_received(one.exchange, at_s) for one in older)
+                tries = [one.exchange for one in older]
+                received = any((one.status or 500) < 300 and (one.ended_s or 0) <= at_s for one in tries)
                 held_s = at_s - older[0].exchange.began_s
                 held_s += sum(max(0, jump_s) for _, jump_s in self._observed.jumps)
                 if not received and held_s < ORDER_HOLD_S:
@@ -227,7 +220,7 @@ class Promises:
             if state in ("accepted", "uncertain"):
                 self._break(f"{message_id} is {state} at the end")
             required = {state} | _not_overtaken(statuses[message_id])
-            possible = {"enqueued", "failed"} | {status.name for status in statuses[message_id]}
+            reported = {status.name for status in statuses[message_id]}
             for path in self._steady(app_of[message_id]):
                 names = {one.event for one in seen[path][message_id]}
                 if state in RANKS and not any(one.code == UNCERTAIN_CODE for one in seen[path][message_id]):
@@ -237,8 +230,13 @@ class Promises:
                         self._break(
                             f"{message_id} is {state}, and {name} was not called back to {path}: {sorted(names)}"
                         )
-                if invented := names - possible:
+                if invented := names - reported - {"enqueued", "failed"}:
                     self._break(f"{path} got {invented} of {message_id}, which never happened")
+                codes = {one.code for one in seen[path][message_id] if one.event == "failed"}
+                if message_id in self._sent and codes - {UNCERTAIN_CODE} and "failed" not in reported:
+                    self._break(
+                        f"{path} was told that {message_id} failed with {codes}, and the operator had accepted it"
+                    )
         for wamid, number_id in inbound.items():
             app = next(app for app in self._apps if app.number_id == number_id)
             for path in self._steady(app.id):
@@ -263,9 +261,11 @@ class Promises:
         return [path for path, one in self._observed.subscriptions.items() if one.is_steady and one.app_id == app_id]
 
     def _was_disturbed(self, from_s: float, to_s: float) -> bool:
-        """True if the clock jumped or the service was away in this time: what is in memory only is lost then."""
-        jumped = any(from_s <= at_s <= to_s for at_s, _ in self._observed.jumps)
-        return jumped or any(began_s <= to_s and ended_s >= from_s for began_s, ended_s in self._observed.interruptions)
+        """True if in this time the clock jumped, a receiver was to be retried at once, or the service was away."""
+        times_s = [*self._observed.retries, *(at_s for at_s, _ in self._observed.jumps)]
+        return any(from_s - NO_PROGRESS_S <= at_s <= to_s for at_s in times_s) or any(
+            began_s <= to_s and ended_s >= from_s for began_s, ended_s in self._observed.interruptions
+        )
 
     async def _store(self, query: str) -> list[Any]:
         """Return what a query finds in the service's store."""
@@ -290,14 +290,11 @@ def _not_overtaken(statuses: list[Status]) -> set[str]:
         one.name
         for one in statuses
         if not any(
-            rank[other.name] > rank[one.name] and (other.began_s, other.nth) < (one.ended_s, one.nth)
+            rank[other.name] > rank[one.name]
+            and (other.nth < one.nth if other.began_s == one.began_s else other.began_s < one.ended_s)
             for other in statuses
         )
     }
-
-
-def _is_received(exchange: Exchange, by_s: float) -> bool:
-    return exchange.status is not None and exchange.status < 300 and (exchange.ended_s or 0) <= by_s
 
 
 def _task_names() -> Counter[str]:
@@ -307,7 +304,3 @@ def _task_names() -> Counter[str]:
 
 def _loop() -> Any:
     return asyncio.get_running_loop()
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

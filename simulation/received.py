@@ -1,5 +1,6 @@
 """What receivers got from the service, and the service from the operator, read as either of them reads it."""
 
+import itertools
 import json
 from collections import defaultdict
 from collections.abc import Iterable
@@ -66,13 +67,14 @@ def read_webhooks(exchanges: Iterable[Exchange]) -> tuple[defaultdict[str, list[
         if not one.path.startswith("/operator/webhook/") or not done:
             continue
         changes = [change for entry in json.loads(one.body)["entry"] for change in entry["changes"]]
-        for nth, (change, run) in enumerate((change, run) for change in changes for run in done):
-            value = change["value"] if change["field"] == "messages" else {}
-            for item in value.get("statuses", ()):
-                message_id = item["biz_opaque_callback_data"].split(" ")[0]
-                statuses[message_id].append(Status(item["status"], run.began_s, run.ended_s or 0, nth))
-            for item in value.get("messages", ()):
-                inbound[item["id"]] = value["metadata"]["phone_number_id"]
+        for run in done:
+            nth = itertools.count()
+            for value in [change["value"] for change in changes if change["field"] == "messages"]:
+                for item in value.get("statuses", ()):
+                    status = Status(item["status"], run.began_s, run.ended_s or 0, next(nth))
+                    statuses[item["biz_opaque_callback_data"].split(" ")[0]].append(status)
+                for item in value.get("messages", ()):
+                    inbound[item["id"]] = value["metadata"]["phone_number_id"]
     return statuses, inbound
 
 

@@ -242,7 +242,7 @@ class World:
             await asyncio.sleep(LOOK_EVERY_S if self._has_faults else 1)
             if await self.promises.check_progress(self.clock.now_ms()):
                 return
-        await self.promises.report_left()
+        await self.promises.check_progress(self.clock.now_ms(), is_last=True)
 
     async def close(self) -> None:
         """Stop everything, as signals do."""
