@@ -1,6 +1,6 @@
 """Applies the operator's statuses of our messages: progress, price, recipient."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -23,14 +23,21 @@ BILLED: Final = "billed"
 _STATES_BEFORE_STATUSES: Final = {MessageState.ACCEPTED, MessageState.UNCERTAIN, MessageState.ENQUEUED}
 
 
-def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> None:
-    """Move a message, and emit callbacks; a status behind the message's state is trace only."""
-    match = _find_message(context, account_id, event)
-    if match is None:
+def apply_status(
+    context: EventContext, account_id: str, event: StatusEvent, message: tuple[MessageRow, App] | None
+) -> None:
+    """Move a message, and emit callbacks; a status behind the message's state is trace only.
+
+    Args:
+        account_id: of the operator account that it came from.
+        message: its row and its app; None where it is not one of ours.
+    """
+    if message is None:
+        context.ignore(IgnoredEvent.UNKNOWN_MESSAGE)
         if event.is_ai_price:
             _emit_ai_bill(context, account_id, event)
         return
-    row, app = match
+    row, app = message
     recorder = context.recorder
     state, unconfirmed = recorder.state_of(row)
     steps = message_transitions(state, event.state, unconfirmed=unconfirmed)
@@ -58,24 +65,23 @@ def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> 
         _emit_billing(context, app, row, event, recipient, is_first=state in _STATES_BEFORE_STATUSES)
 
 
-def record_user_ids(context: EventContext, statuses: Sequence[tuple[str, StatusEvent]]) -> None:
+def record_user_ids(
+    context: EventContext, statuses: Iterable[tuple[StatusEvent, tuple[MessageRow, App] | None]]
+) -> None:
     """Store the user ids that statuses give for numbers, all together, before each status is applied.
 
     What concerns more than one row is left to the status itself.
 
     Args:
-        statuses: each with the id of the operator account that it came from.
+        statuses: each with the row and the app of its message, if it is one of ours.
     """
     user_ids: dict[tuple[str, str], NumberWithUserId | None] = {}
     numbers: dict[tuple[str, str], NumberWithUserId | None] = {}
-    for account_id, event in statuses:
+    for event, message in statuses:
         number, user_id = event.recipient, event.recipient_user_id
-        if not number or not user_id or event.recipient_parent_id or event.is_of_group:
+        if message is None or not number or not user_id or event.recipient_parent_id or event.is_of_group:
             continue
-        match = context.lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id)
-        if match is None:
-            continue
-        row, app = match
+        row, app = message
         if row.recipient_id is None or context.known_names.has(app.id, number, user_id):
             continue
         user = NumberWithUserId(app.id, row.recipient_id, number, user_id)
@@ -102,10 +108,11 @@ def apply_other_status(context: EventContext, account_id: str, event: PaymentEve
 
     Source: facts 4.4.
     """
-    match = _find_message(context, account_id, event)
-    if match is None:
+    message = context.lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id)
+    if message is None:
+        context.ignore(IgnoredEvent.UNKNOWN_MESSAGE)
         return
-    row, app = match
+    row, app = message
     if isinstance(event, PaymentEvent):
         context.recorder.add_trace_event(row.id, "payment", str(event.raw.get("status", "")))
         _forward_status(context, app, row, event, mode=PAYMENT.mode, event_name="payment")
@@ -113,16 +120,6 @@ def apply_other_status(context: EventContext, account_id: str, event: PaymentEve
         context.recorder.add_trace_event(row.id, "status", event.status)
         name = event.status[:MAX_EVENT_NAME_CHARS]
         _forward_status(context, app, row, event, mode=OTHER_STATUS.mode, event_name=name)
-
-
-def _find_message(
-    context: EventContext, account_id: str, event: StatusEvent | PaymentEvent | OtherStatusEvent
-) -> tuple[MessageRow, App] | None:
-    """Return the message's row and its app; None where the message is not one of ours."""
-    match = context.lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id)
-    if match is None:
-        context.ignore(IgnoredEvent.UNKNOWN_MESSAGE)
-    return match
 
 
 def _forward_status(

@@ -248,15 +248,19 @@ class EventIngester:
         recorder.read_subscriptions(lookup.app_ids)
         names = LearnedNames(connection, self._known_names)
         context = EventContext(connection, recorder, lookup, stage.ids, at_ms, stage.public_url, names, self.ignored)
-        statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
+        statuses = {  # with their messages
+            n: (event, lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id))
+            for n, (_, _, account_id, event) in enumerate(items)
+            if isinstance(event, StatusEvent)
+        }
         # An event that may give a number or a user id to another person is applied in its turn, and so are all then.
         if len(statuses) == len(items) or not any(_may_move_names(item.event) for item in items):
-            record_user_ids(context, statuses)
-        for item in items:
+            record_user_ids(context, statuses.values())
+        for n, item in enumerate(items):
             account_id = item.operator_account_id
             match item.event:
-                case StatusEvent() as event:
-                    apply_status(context, account_id, event)
+                case StatusEvent():
+                    apply_status(context, account_id, *statuses[n])
                 case InboundEvent() as event:
                     apply_inbound_message(context, account_id, item.item_id, event)
                 case ReviewEvent() | QualityEvent() | CategoryEvent() as event:

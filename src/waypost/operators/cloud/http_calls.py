@@ -2,7 +2,8 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -169,9 +170,9 @@ class CloudHttpClient:
             business=request.business,
         )
 
-    async def send(
+    def send(
         self, account: OperatorAccount, path: str, body: dict[str, Any], *, business: str, request_id: str = ""
-    ) -> dict[str, Any] | NotAccepted:
+    ) -> Awaitable[dict[str, Any] | NotAccepted]:
         """Send one message, over a pool of its own: the only call that is made many times a second.
 
         Args:
@@ -179,17 +180,14 @@ class CloudHttpClient:
             business: the business account whose limits it counts toward.
             request_id: sent in the header `X-Request-Id`; empty: the header is left out.
         """
-        wait = self._required_wait(account, CallCategory.MESSAGES, business)
-        if wait is not None:
-            return wait
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {account['token']}"}
         if request_id:
             headers["X-Request-Id"] = request_id
         url = f"{account.base_url}/{account['version']}/{path}"
-        response = self._post_client.post(url, _encode_body(body), headers, timeout_s=self._timeout_s)
-        return await self._read_response(account, response, CallCategory.MESSAGES, business)
+        request = partial(self._post_client.post, url, _encode_body(body), headers, timeout_s=self._timeout_s)
+        return self._exchange(account, request, CallCategory.MESSAGES, business)
 
-    async def exchange(
+    def exchange(
         self,
         account: OperatorAccount,
         method: str,
@@ -203,18 +201,15 @@ class CloudHttpClient:
         category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
         scheme: str = "Bearer",
-    ) -> dict[str, Any] | NotAccepted:
+    ) -> Awaitable[dict[str, Any] | NotAccepted]:
         """Make one call to a full URL.
 
         Only a failure to connect proves that the operator has nothing. After that a broken response
         is uncertain. A call that would exceed the account's limits is not made.
         """
-        wait = self._required_wait(account, category, business)
-        if wait is not None:
-            return wait
 
-        async def request() -> HttpResponse:
-            return await self.client.request(
+        def request() -> Awaitable[HttpResponse]:
+            return self.client.request(
                 method,
                 URL(url).extend_query(query) if query else url,
                 {"Authorization": f"{scheme} {account['token']}", **(headers or {})},
@@ -223,22 +218,23 @@ class CloudHttpClient:
                 read_timeout_s=read_timeout_s,
             )
 
-        return await self._read_response(account, request(), category, business)
+        return self._exchange(account, request, category, business)
 
-    def _required_wait(
-        self, account: OperatorAccount, category: CallCategory, business: str
-    ) -> OperatorUnavailable | None:
-        """Return the reason not to make a call now; None: make it."""
+    async def _exchange(
+        self,
+        account: OperatorAccount,
+        request: Callable[[], Awaitable[HttpResponse]],
+        category: CallCategory,
+        business: str,
+    ) -> dict[str, Any] | NotAccepted:
+        """Make one call if it may be made now; return its object or outcome, and record its limit usage."""
         if self._held:
             return OperatorUnavailable(OPERATOR_HELD_ERROR, retry_reason=RetryReason.NOT_REACHED)
-        return self.usages.required_wait(account, category, business)
-
-    async def _read_response(
-        self, account: OperatorAccount, pending: Awaitable[HttpResponse], category: CallCategory, business: str
-    ) -> dict[str, Any] | NotAccepted:
-        """Await a response; return its object or outcome, and record its limit usage."""
+        wait = self.usages.required_wait(account, category, business)
+        if wait is not None:
+            return wait
         try:
-            response = await pending
+            response = await request()
         except NotConnected as error:
             return OperatorUnavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
         except ValueError:

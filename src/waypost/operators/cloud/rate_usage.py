@@ -4,7 +4,7 @@ After a restart the next response reports it again.
 """
 
 from collections.abc import Mapping, Sequence
-from enum import Enum, auto
+from enum import StrEnum, auto
 from functools import lru_cache
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ _ReportedUsage = tuple[str, str, int, int]
 _decode_header: Final = msgspec.json.Decoder().decode
 
 
-class CallCategory(Enum):
+class CallCategory(StrEnum):
     """The limits that a call counts toward."""
 
     MESSAGES = auto()

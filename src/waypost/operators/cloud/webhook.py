@@ -244,18 +244,22 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
         part = {**change, "value": {**_select_other_members(value), name: alone}}
         items.append(place.unreadable(part, defect, number=number, suffix=f".{name}{suffix}"))
 
+    lists: dict[str, list[Any]] = {}
     for name in ("statuses", "messages"):
-        if value.get(name) and not isinstance(value[name], list):
-            add_unreadable(name, value[name], "it is not a list")
+        members = value.get(name)
+        if isinstance(members, list):
+            lists[name] = members
+        elif members:
+            add_unreadable(name, members, "it is not a list")
     group = number or place.account.id
-    for index, status in enumerate(list_of(value.get("statuses"))):
+    for index, status in enumerate(lists.get("statuses", ())):
         texts = check_status(status)
         if isinstance(texts, str):
             add_unreadable("statuses", [status], texts, f".{index}")
         else:
             path = f"{place.path}.statuses.{index}"
             items.append(_status_item(group, path, status, texts, by_name, is_damaged=place.is_damaged))
-    for index, message in enumerate(list_of(value.get("messages"))):
+    for index, message in enumerate(lists.get("messages", ())):
         contact = sender_contact(object_of(message), contacts)
         defect = message_defect(message, contact, number)
         if defect is None:
