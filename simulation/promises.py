@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from simulation.accounts import PartnerAccount
 from simulation.observed import Exchange, Observed
-from simulation.received import CallbackSeen, Status, by_path_and_subject, read_callbacks, read_webhooks
+from simulation.received import CallbackSeen, by_path_and_subject, not_overtaken, read_callbacks, read_webhooks
 
 RANKS: Final = {"enqueued": 1, "sent": 2, "delivered": 4, "read": 5}
 FAILED_RANK: Final = 3  # "to failed from any state before delivered"
@@ -27,7 +27,9 @@ one request of a few milliseconds; the only pause that is allowed is that of slo
 GRACE_S: Final = 0.5
 """A request that left before a response came may arrive so much later."""
 
-_JOBS: Final = "SELECT position, queue, ref, due_ms, attempt, state, note, detached FROM queue_jobs"
+_JOBS: Final = (
+    "SELECT position, queue, ordering_key, due_ms, attempt, state, note, ref FROM queue_jobs ORDER BY position"
+)
 _OPEN_CALLBACKS: Final = (
     "SELECT position, subscription_id, subject, due_ms, attempt, state, note, id FROM callbacks "
     "WHERE ended_on_ms IS NULL ORDER BY subscription_id, subject, sequence"
@@ -66,13 +68,17 @@ class Promises:
         """Nothing stands still while it is due; return True if no work is left."""
         now_s = _loop().time()
         jobs, callbacks = await self._store(_JOBS), await self._store(_OPEN_CALLBACKS)
-        heads = {(row[1], row[2]): row for row in reversed(callbacks)}.values()  # the others wait for these
         paused = {number for (number,) in await self._store("SELECT id FROM subscriptions WHERE NOT active")}
-        due = [row for row in (*jobs, *(row for row in heads if row[1] not in paused)) if row[3] <= now_ms]
+        due = [
+            row
+            for rows in (jobs, [row for row in callbacks if row[1] not in paused])
+            for row in {(row[1], row[2]): row for row in reversed(rows)}.values()  # the others wait for these
+            if row[3] <= now_ms
+        ]
         self._standing = {row: self._standing.get(row, now_s) for row in due}
         for row, since_s in self._standing.items():
             if now_s - since_s >= NO_PROGRESS_S:
-                self._break(f"no progress for {now_s - since_s:.0f} s of {row}")
+                self._break(f"no progress for {NO_PROGRESS_S} s of {row}")
         left = [*jobs, *callbacks, *self._rows("simulator", "SELECT * FROM outbox")]
         for row in left if is_last else ():
             self._break(f"left: {row}")
@@ -219,7 +225,7 @@ class Promises:
         for message_id, state in states.items():
             if state in ("accepted", "uncertain"):
                 self._break(f"{message_id} is {state} at the end")
-            required = {state} | _not_overtaken(statuses[message_id])
+            required = {state} | not_overtaken(statuses[message_id], {**RANKS, "failed": FAILED_RANK})
             reported = {status.name for status in statuses[message_id]}
             for path in self._steady(app_of[message_id]):
                 names = {one.event for one in seen[path][message_id]}
@@ -281,20 +287,6 @@ class Promises:
     def _break(self, text: str) -> None:
         if text not in self._observed.broken:
             self._observed.broken.append(text)
-
-
-def _not_overtaken(statuses: list[Status]) -> set[str]:
-    """Return the statuses that no higher one can have overtaken."""
-    rank = {**RANKS, "failed": FAILED_RANK}
-    return {
-        one.name
-        for one in statuses
-        if not any(
-            rank[other.name] > rank[one.name]
-            and (other.nth < one.nth if other.began_s == one.began_s else other.began_s < one.ended_s)
-            for other in statuses
-        )
-    }
 
 
 def _task_names() -> Counter[str]:

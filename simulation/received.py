@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from simulation.observed import Exchange
@@ -85,3 +85,17 @@ def by_path_and_subject(callbacks: list[CallbackSeen]) -> defaultdict[str, defau
     for one in sorted(first.values(), key=lambda one: one.sequence):
         seen[one.path][one.subject].append(one)
     return seen
+
+
+def not_overtaken(statuses: Iterable[Status], ranks: Mapping[str, int]) -> set[str]:
+    """Return the statuses of a message that no higher one can have overtaken."""
+    statuses = list(statuses)
+    return {
+        one.name
+        for one in statuses
+        if not any(
+            ranks[other.name] > ranks[one.name]
+            and (other.nth < one.nth if other.began_s == one.began_s else other.began_s < one.ended_s)
+            for other in statuses
+        )
+    }
