@@ -1,0 +1,102 @@
+"""The simulated disk keeps what SQLite has flushed, and loses some of the rest, so that unsafe settings show."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from simulation.disk import Disk, DiskFault
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def connect(path: Path, synchronous: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    connection.execute("PRAGMA wal_autocheckpoint = 20")  # pages: checkpoints are interrupted too
+    connection.execute("CREATE TABLE IF NOT EXISTS rows (n INTEGER PRIMARY KEY, content TEXT)")
+    return connection
+
+
+def committed_until_power_is_lost(path: Path, disk: Disk, chance: random.Random, synchronous: str) -> int:
+    """Insert rows until an operation at which the power is lost; return how many there should be."""
+    with closing(connect(path, synchronous)) as connection:
+        ((committed,),) = connection.execute("SELECT count(*) FROM rows")
+        left = chance.randint(1, 300)
+
+        def count(_operation: str) -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                disk.turn_off()
+
+        disk.on_operation = count
+        with suppress(sqlite3.OperationalError):
+            while True:
+                connection.execute("INSERT INTO rows VALUES (?, ?)", (committed, "x" * chance.randint(0, 9000)))
+                committed += 1
+    disk.on_operation = None
+    disk.turn_on(lost_power=True)
+    return committed
+
+
+def found_after(path: Path) -> Iterator[int]:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        yield from (n for (n,) in connection.execute("SELECT n FROM rows ORDER BY n"))
+
+
+def losses(path: Path, synchronous: str, runs: int) -> int:
+    """Return in how many runs a committed row was lost, or the file was damaged."""
+    count = 0
+    for seed in range(runs):
+        for old in path.parent.glob(f"{path.name}*"):
+            old.unlink()
+        disk = Disk(path, seed)
+        try:
+            chance = random.Random(seed)
+            for _ in range(2):
+                committed = committed_until_power_is_lost(path, disk, chance, synchronous)
+                found = [*found_after(path)]
+                assert found == [*range(len(found))]
+                assert len(found) in (committed, committed + 1)  # the last commit had no result
+        except (AssertionError, sqlite3.DatabaseError):
+            count += 1
+        finally:
+            disk.close()
+    return count
+
+
+def test_flushed_commits_survive_a_loss_of_power(path: Path) -> None:
+    assert losses(path, "FULL", 40) == 0
+
+
+@pytest.mark.parametrize("synchronous", ["OFF", "NORMAL"])
+def test_commits_that_are_not_flushed_are_lost(path: Path, synchronous: str) -> None:
+    assert losses(path, synchronous, 40) > 10
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [(DiskFault.FULL, "SQLITE_FULL"), (DiskFault.FAILED_SYNC, "SQLITE_IOERR_FSYNC")]
+)
+def test_fault_fails_a_commit_and_the_next_one_succeeds(path: Path, fault: DiskFault, code: str) -> None:
+    disk = Disk(path, 1)
+    with closing(connect(path, "FULL")) as connection:
+        disk.fault = fault
+        with pytest.raises(sqlite3.OperationalError) as raised:
+            connection.execute("INSERT INTO rows VALUES (1, '')")
+        disk.fault = None
+        connection.execute("INSERT INTO rows VALUES (2, '')")
+        disk.turn_off()
+    disk.turn_on(lost_power=True)
+
+    assert raised.value.sqlite_errorname == code
+    assert [*found_after(path)] == [2]
+    disk.close()
