@@ -193,7 +193,8 @@ class DatabaseRun:
 
     def split(self, executions: Sequence[Execution]) -> list[Sequence[Execution]]:
         """Divide statements that are sent together, so that others may take steps between them."""
-        at = self._choices.pick("split statements at", range(2 * len(executions))) if len(executions) > 1 else 0
+        loop: Any = asyncio.get_running_loop()  # like the order of steps, it is no decision to be told
+        at = loop.tape.draw("split", 2 * len(executions)) if len(executions) > 1 else 0
         if not 0 < at < len(executions):
             return [executions]
         return [executions[:at], executions[at:]]
