@@ -123,7 +123,8 @@ class Finder:
             check=False,
         )
         if not run.stdout:
-            raise RuntimeError(f"the simulation did not run: {run.stderr[-2000:]}")
+            print(f"the simulation did not run: {run.stderr[-2000:]}", file=sys.stderr)
+            return None, ""
         result = json.loads(run.stdout)
         message: str = result["broken"][0] if result["broken"] else ""
         if message.startswith("Traceback"):
