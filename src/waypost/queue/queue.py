@@ -417,10 +417,10 @@ class JobQueue:
             # Jobs that have to be read may come before the new ones: then all are read, in order.
             if (queue_name, group) in appended.groups or not self._enqueue_in_memory(queue_name, group, new_jobs):
                 appended.groups.add((queue_name, group))
-        for queue_name, group in appended.groups:
+        for queue_name, group in sorted(appended.groups):
             if not self._wake_group(queue_name, group):
                 self._database.notify(JOBS_ENQUEUED_SUBJECT, f"{int(queue_name)} {group}")
-        for queue_name, group in appended.due_groups:
+        for queue_name, group in sorted(appended.due_groups):
             if shard_of(group) in self.shards.held[queue_name]:
                 self.make_retries_due(queue_name, group)
             else:
