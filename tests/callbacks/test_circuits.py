@@ -14,6 +14,7 @@ from tests.support.callback_sink import CallbackSink, respond_always, respond_in
 from tests.support.manual_clock import ManualClock
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.base.clock import machine_ms
+from waypost.base.time_travel import format_count
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import live_group, replay_group
 from waypost.store.tables import subscriptions
@@ -144,6 +145,37 @@ async def test_retry_after_survives_a_restart(service: CallbackService, sink: Ca
 
     assert len(sink.requests) == 1
     await service.pass_time_until(lambda: len(sink.accepted) == 2, step_ms=HOUR_MS // 2)
+
+
+@pytest.mark.parametrize("others", [(200,), (500,), (200, 500)])
+async def test_responses_to_earlier_callbacks_do_not_end_a_stored_retry_after(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock, others: tuple[int, ...]
+) -> None:
+    statuses = {"ann": 429, **dict(zip(("ben", "cem"), others, strict=False))}
+    sink.choose_status = lambda request: statuses.get(request.value["about"], 200)
+    sink.choose_headers = lambda request: {"Retry-After": "7200"} if request.value["about"] == "ann" else {}
+    subscription = await service.subscribe(sink.url)
+    gates: list[asyncio.Event] = []
+    for nth, name in enumerate(statuses):
+        sink.gate = asyncio.Event()
+        gates.append(sink.gate)
+        await service.emit_callbacks(name)
+        await sink.wait_until(lambda count=nth + 1: len(sink.requests) == count)
+    gates[0].set()
+    health = partial(service.subscription_health, subscription)
+    await poll_until(health, lambda status: status["retry_after_until_ms"] is not None)
+    for left, gate in zip(reversed(range(len(others))), gates[1:], strict=True):
+        gate.set()
+        expected = [format_count(left, "callback", " to all")] if left else []
+        await poll_until(service.waypost.describe_in_flight, expected.__eq__)
+    await service.close()
+    await service.open()
+
+    await service.emit_callbacks("dan")
+    clock.advance(ms=HOUR_MS)
+    await asyncio.sleep(0.1)
+
+    assert len(sink.requests) == len(statuses)
 
 
 async def test_receiver_that_failed_before_a_restart_gets_one_attempt_after_it(

@@ -168,7 +168,7 @@ class CallbackSender:
             health = ReceiverStatus(
                 row.subscription_id,
                 circuit.failing_since_ms,
-                retry_after_ms=circuit.until_ms if retry_after_ms else None,
+                retry_after_ms=circuit.until_ms if circuit.is_pausing(now_ms) else None,
                 next_attempt_ms=circuit.until_ms if is_open else None,
             )
         delay_ms = callback_retry_ms(job.attempt + 1, self._chance)
