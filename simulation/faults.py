@@ -13,6 +13,8 @@ _SLOW_S: Final = (0.5, 2, 5, 20)
 _HANGS_S: Final = 40
 """Longer than any call waits."""
 _RETRY_AFTER_S: Final = (3, 1, 10, 30)
+_ENDS_WITHIN_S: Final = 60
+"""Longer than any fault takes. A request that is repeated in a process that was killed never ends."""
 _BREAK_EVERY_S: Final = 0.25
 _AWAY_EVERY_S: Final = 4
 _JUMPS_S: Final = {"jumps forward": (2, 30, 600, 3600), "is set back": (-2, -60, -3600), "slept": (5, 30, 300)}
@@ -108,7 +110,9 @@ class Faults:
     async def stop(self) -> None:
         """Let everything succeed from now on."""
         self.is_on = False
-        await asyncio.gather(*self._tasks)
+        done, _ = await asyncio.wait(self._tasks, timeout=_ENDS_WITHIN_S)
+        for task in done:
+            task.result()
 
     def around(self, application: Any, site: str) -> Any:
         """Return an application of which some of the requests meet a fault."""
