@@ -56,6 +56,7 @@ class Promises:
         self._standing: dict[Any, float] = {}
         self._sent: dict[str, int] = {}  # what the operator has accepted: our id, and in which place
         self._tasks_before: Counter[str] = Counter()
+        self.next_retry_ms = 0  # when the latest of the retries that wait is due
 
     # While it runs.
 
@@ -79,6 +80,7 @@ class Promises:
         for row, since_s in self._standing.items():
             if now_s - since_s >= NO_PROGRESS_S:
                 self._break(f"no progress for {NO_PROGRESS_S} s of {row}")
+        self.next_retry_ms = max((row[3] for row in (*jobs, *callbacks) if row[4]), default=0)
         left = [*jobs, *callbacks, *self._rows("simulator", "SELECT * FROM outbox")]
         for row in left if is_last else ():
             self._break(f"left: {row}")

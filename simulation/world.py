@@ -37,6 +37,8 @@ FAULTS_FOR_S: Final = 30
 KILLS_FOR_S: Final = 30
 HEALED_WITHIN_S: Final = 900
 """Longer than the longest delay of a retry after faults of a minute."""
+LATEST_RETRY_S: Final = 7200
+"""A clock that jumps forward uses up the shorter delays, and the next one may be of this length."""
 LOOK_EVERY_S: Final = 20
 UNCERTAIN_FOR_S: Final = 90
 """Longer than any fault; shorter than usual, because virtual time has a price too."""
@@ -236,12 +238,16 @@ class World:
         )
 
     async def _wait_until_idle(self) -> None:
-        """Return when no job is left, or after a day; look every few seconds whether something stands still."""
-        until_s = asyncio.get_running_loop().time() + HEALED_WITHIN_S
-        while asyncio.get_running_loop().time() < until_s:
+        """Return when no job is left, or too late; look every few seconds whether something stands still."""
+        now_s = asyncio.get_running_loop().time
+        until_s = now_s() + HEALED_WITHIN_S
+        latest_s = until_s + LATEST_RETRY_S
+        while now_s() < until_s:
             await asyncio.sleep(LOOK_EVERY_S if self._has_faults else 1)
             if await self.promises.check_progress(self.clock.now_ms()):
                 return
+            retried_s = now_s() + (self.promises.next_retry_ms - self.clock.now_ms()) / 1000
+            until_s = max(until_s, min(retried_s + 3 * LOOK_EVERY_S, latest_s))
         await self.promises.check_progress(self.clock.now_ms(), is_last=True)
 
     async def close(self) -> None:
