@@ -69,7 +69,8 @@ class Promises:
         """Nothing stands still while it is due; return True if no work is left."""
         now_s = _loop().time()
         jobs, callbacks = await self._store(_JOBS), await self._store(_OPEN_CALLBACKS)
-        paused = {number for (number,) in await self._store("SELECT id FROM subscriptions WHERE NOT active")}
+        query = f"SELECT id FROM subscriptions WHERE NOT active OR next_attempt_ms > {now_ms}"  # or it is failing
+        paused = {number for (number,) in await self._store(query)}
         due = [
             row
             for rows in (jobs, [row for row in callbacks if row[1] not in paused])
@@ -82,8 +83,7 @@ class Promises:
                 self._break(f"no progress for {NO_PROGRESS_S} s of {row}")
         self.next_retry_ms = max((row[3] for row in (*jobs, *callbacks) if row[4]), default=0)
         left = [*jobs, *callbacks, *self._rows("simulator", "SELECT * FROM outbox")]
-        for row in left if is_last else ():
-            self._break(f"left: {row}")
+        self._observed.broken += [f"left: {row}" for row in left if is_last]
         return not left
 
     def note_sizes(self) -> None:
