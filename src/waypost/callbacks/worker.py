@@ -124,7 +124,12 @@ class CallbackSender:
             self._queue.abandon(job)
             return
         # Another process may have gone on: an older callback must not come after a newer one.
-        is_lease_held = partial(self._queue.is_lease_held, job)
+        checks: list[bool] = []
+
+        def is_lease_held() -> bool:  # at each check: if it was lost before sending, nothing was sent
+            checks.append(self._queue.is_lease_held(job))
+            return all(checks)
+
         try:
             at_ms, headers = self._clock.now_ms(), make_headers(row, subscription, batch.keys[subscription_id])
             response = await self._context.outbound.post(subscription.url, row.body, headers, may_send=is_lease_held)
