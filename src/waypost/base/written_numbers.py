@@ -37,7 +37,11 @@ def json_decoder(type_: Any = Any) -> "msgspec.json.Decoder[Any]":
 
 
 def _encode_number(value: object) -> msgspec.Raw:
-    """Return the text of a `WrittenNumber`, which the encoder does not know."""
+    """Return the text of a `WrittenNumber`, which the encoder does not know.
+
+    Raises:
+        NotImplementedError: it is of another type: msgspec's way to reject what has no JSON form.
+    """
     if not isinstance(value, WrittenNumber):
         raise NotImplementedError(f"values of type {type(value)} have no JSON form")
     return msgspec.Raw(value.text.encode())

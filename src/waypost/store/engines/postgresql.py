@@ -100,7 +100,7 @@ class PostgresEngine:
             "postgresql+psycopg://",
             creator=self._connect,
             poolclass=NullPool,
-            pool_reset_on_return=None,  # a closed connection needs no rollback, and on a broken one it is a logged error
+            pool_reset_on_return=None,  # closing one needs no rollback, and on a broken one it is a logged error
             hide_parameters=True,  # error texts are logged, and parameters may hold messages of people
         )
         # The bulk statements that wait go before one of SQLAlchemy's, which may read what they write
