@@ -162,11 +162,12 @@ class SeededLoop(SimLoop):
         handle = ready.pop(index)
         if handle._cancelled:
             return
-        if (self._crashed_ids or self._crashed_hosts) and self._handle_is_dead(handle):
-            return
         callback = handle._callback
         owner = getattr(callback, "__self__", None)
-        label = owner.number if type(owner) is NumberedTask else getattr(callback, "__qualname__", "")
+        is_task = type(owner) is NumberedTask
+        if self._crashed_hosts and self._is_of_crashed_host(handle, owner if is_task else None):
+            return
+        label = owner.number if is_task else getattr(callback, "__qualname__", "")
         self._steps.append((self._now, index, count, label))
         if len(self._steps) - self._stuck_since > MAX_STEPS_PER_INSTANT:
             self._instant_steps = MAX_STEPS_PER_INSTANT
@@ -180,6 +181,13 @@ class SeededLoop(SimLoop):
             self.call_exception_handler({"message": message, "exception": error, "handle": handle})
         if self.after_step is not None:
             self.after_step()
+
+    def _is_of_crashed_host(self, handle: Any, task: Any) -> bool:
+        """True for a step of a task that a crash has ended, or any other callback from the context of such a host."""
+        if task is not None:
+            return id(task) in self._crashed_ids
+        host = handle._context.get(current_host)
+        return host is not None and host.crashed
 
 
 def run(

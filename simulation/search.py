@@ -183,6 +183,7 @@ class Search:
         code = 1
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            gc.disable()  # it is a quarter of the time of a run, which ends before its garbage matters
             signal.alarm(WITHIN_S)
             result = self.run_here(one)
             if not result.broken and not all_events:

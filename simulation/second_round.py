@@ -1,8 +1,9 @@
 """The second round: everything has healed, each partner sends once more, and nothing may be late or happen twice.
 
 It shows what the faults of the first round have left behind: a lost wake-up, a slot or a pause that was not released, a
-circuit that did not close, a job that is in memory twice. The receivers take half a second for each callback, so that
-those that wait for each other take longer than those that do not.
+circuit that did not close, a job that is in memory twice. The receivers take most of a second for each callback, so that
+those that wait for each other take longer than those that do not. A whole round is half of a run: in half of the seeds
+it is only one message of each app.
 """
 
 import asyncio
@@ -10,29 +11,38 @@ import json
 from collections import Counter
 from typing import Final
 
-from simulation.accounts import PORTS, AppAccount, PartnerAccount, Receiver
+from simulation.accounts import PORTS, SLOW_PER_SECOND, AppAccount, PartnerAccount, Receiver
+from simulation.choices import Choices
 from simulation.client import call, request
 from simulation.observed import Acknowledged, Observed
 from simulation.partners import PHONES
 from simulation.promises import Promises
 from waypost.simulator import Simulator
 
-WITHIN_S: Final = 6
-"""Four callbacks of half a second, and two seconds of the slow number's pace."""
-RECEIVER_TAKES_S: Final = 0.5
-LOOK_EVERY_S: Final = 0.25
-NEW_PHONES: Final = tuple(f"1556000010{nth}" for nth in range(5))
+WITHIN_S: Final = 6.5
+"""Four callbacks in a row, two seconds of the slow number's pace, and a second of waiting for a slot."""
+RECEIVER_TAKES_S: Final = 0.7
+"""Two callbacks to each of five phones, one after the other, take longer than the round may."""
+LOOK_EVERY_S: Final = 0.5
+NEW_PHONES: Final = tuple(f"1556000010{nth}" for nth in range(2))
+SIZES: Final = {"a phone at each app": PHONES[:1], "all phones, and two new ones": (*PHONES, *NEW_PHONES)}
 
 
 class SecondRound:
     """The messages of the round, and what must be true of them."""
 
     def __init__(
-        self, partners: list[PartnerAccount], observed: Observed, simulator: Simulator, promises: Promises
+        self,
+        partners: list[PartnerAccount],
+        observed: Observed,
+        simulator: Simulator,
+        promises: Promises,
+        choices: Choices,
     ) -> None:
         self._partners, self._observed = partners, observed
         self._simulator, self._promises = simulator, promises
         self._postbacks: dict[str, str] = {}  # of the first button, by message id
+        self._phones = SIZES[choices.pick("second round", [*SIZES])]
 
     async def run(self, receivers: list[Receiver], now_ms: int) -> None:
         """Send, tap, and check; `now_ms` is the service's."""
@@ -45,11 +55,11 @@ class SecondRound:
                 self._send(partner, app, to)
                 for partner in self._partners
                 for app in partner.apps
-                for to in (PHONES if app.per_second < len(NEW_PHONES) else (*PHONES, *NEW_PHONES))
+                for to in (self._phones[: len(PHONES)] if app.per_second <= SLOW_PER_SECOND else self._phones)
             )
         )
         await self._wait_until_done(now_ms, "the messages")
-        await asyncio.gather(*(self._tap(phone) for phone in (*PHONES, *NEW_PHONES)))
+        await asyncio.gather(*(self._tap(phone) for phone in self._phones))
         await self._wait_until_done(now_ms, "the taps")
         for receiver in receivers:
             receiver.takes_s = 0

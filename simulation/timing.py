@@ -1,4 +1,7 @@
-"""Promises about time, checked at the end on what was observed from outside: retries, uncertain messages and holds."""
+"""Promises about time, checked at the end on what was observed from outside.
+
+Retries, pauses, paces, uncertain messages, holds, and that nobody waits for a neighbour.
+"""
 
 import json
 from collections import defaultdict
@@ -6,7 +9,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Final
 
+from simulation.accounts import AppAccount
 from simulation.observed import Exchange, Observed
+from simulation.received import CallbackSeen, by_path_and_subject, read_callbacks, read_webhooks
 
 FIRST_RETRY_S: Final = 0.4
 """Callbacks are retried after 1, 5, 30 … seconds, a fifth sooner or later."""
@@ -14,15 +19,71 @@ RESPONSE_WITHIN_S: Final = 9
 """A later response may have come after the service had given up."""
 MAY_HAVE_ARRIVED: Final = b"may have arrived"
 GRACE_S: Final = 0.5
+"""A request that left before a response came may arrive so much later."""
+EFFECT_S: Final = 60
+"""For so long a jump of the clock, or a person's request to retry, may change when something is due."""
+NEIGHBOUR_S: Final = 5
+"""Longest way of a status from the operator to a healthy receiver. Nothing on it waits for anybody else: two commits and
+one request of a few milliseconds; the only pause that is allowed is that of slots, which is 1 s."""
 
 
-def check_timing(observed: Observed, uncertain_for_s: float) -> Iterable[str]:
+def check_timing(observed: Observed, apps: Iterable[AppAccount], uncertain_for_s: float) -> Iterable[str]:
     """Yield the promises that were broken."""
+    callbacks = read_callbacks(observed.exchanges)
+    yield from _check_pauses(observed)
+    yield from _check_paces(observed, apps)
+    yield from _check_neighbours(observed, callbacks)
     yield from _check_retries(observed)
     yield from _check_uncertain(observed, uncertain_for_s)
     for one in observed.exchanges:
         if one.site != "service" and any(from_s < one.began_s < to_s for from_s, to_s in observed.held):
             yield f"{one.site} was called at {one.began_s:.1f} s, while the service was on hold: {one.method} {one.path}"
+
+
+def _check_pauses(observed: Observed) -> Iterable[str]:
+    """Nobody is called during a pause that he asked for."""
+    for name, calls in _calls(observed).items():
+        for one in calls:
+            if one.status != 429 or one.retry_after_s is None or one.ended_s is None:
+                continue
+            until_s = one.ended_s + one.retry_after_s - GRACE_S
+            early = [other.began_s for other in calls if one.ended_s + GRACE_S < other.began_s < until_s]
+            if early and not _was_disturbed(observed, one.ended_s, until_s):
+                yield f"{name} asked at {one.ended_s:.1f} s for {one.retry_after_s} s, and was called at {early}"
+
+
+def _check_paces(observed: Observed, apps: Iterable[AppAccount]) -> Iterable[str]:
+    """No number sends faster than it may."""
+    calls = _calls(observed)
+    for app in apps:
+        times_s = [one.began_s for one in calls[app.number_id]]
+        for began_s, ended_s in zip(times_s, times_s[app.per_second + 1 :], strict=False):
+            if ended_s - began_s < 1 - 0.05 and not _was_disturbed(observed, began_s, ended_s):
+                yield f"{app.name} sent {app.per_second + 2} messages from {began_s:.2f} to {ended_s:.2f} s"
+
+
+def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iterable[str]:
+    """A receiver without any fault waits for no other: each status is there a moment after it came."""
+    healthy = [one for one in callbacks if one.exchange.site in observed.healthy_sites]
+    statuses, _ = read_webhooks(observed.exchanges)
+    for path, by_subject in by_path_and_subject(healthy).items():
+        for subject, events in by_subject.items():
+            for one in events:
+                came_s = min((s.ended_s for s in statuses[subject] if s.name == one.event), default=None)
+                late_s = 0 if came_s is None else one.exchange.began_s - came_s
+                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, came_s or 0, one.exchange.began_s):
+                    yield f"{path} waited {late_s:.1f} s for {one.event} of {subject}"
+
+
+def _calls(observed: Observed) -> defaultdict[str, list[Exchange]]:
+    """Return what was sent by each number, and to each subscription."""
+    calls = defaultdict[str, list[Exchange]](list)
+    for one in observed.exchanges:
+        if one.site == "operator" and one.method == "POST" and one.path.endswith("/messages"):
+            calls[one.path.split("/")[-2]].append(one)
+        elif "waypost-sequence" in one.headers:
+            calls[one.path].append(one)
+    return calls
 
 
 def _check_retries(observed: Observed) -> Iterable[str]:
@@ -65,4 +126,12 @@ def _is_disturbed(observed: Observed, from_s: float, one: Exchange) -> bool:
     jumps = [at_s for at_s, _ in observed.jumps]
     return any(from_s <= at_s <= one.began_s for at_s in jumps) or any(
         began_s <= one.began_s and ended_s >= from_s for began_s, ended_s in observed.interruptions
+    )
+
+
+def _was_disturbed(observed: Observed, from_s: float, to_s: float) -> bool:
+    """True if in this time the clock jumped, a receiver was to be retried at once, or the service was away."""
+    times_s = [*observed.retries, *(at_s for at_s, _ in observed.jumps)]
+    return any(from_s - EFFECT_S <= at_s <= to_s for at_s in times_s) or any(
+        began_s <= to_s and ended_s >= from_s for began_s, ended_s in observed.interruptions
     )

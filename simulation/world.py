@@ -221,12 +221,13 @@ class World:
             if self._database is not None:
                 self._database.stop_faults()
         await self._wait_until_idle()
-        second_round = SecondRound(self.partners, self.observed, self.simulator, self.promises)
+        second_round = SecondRound(self.partners, self.observed, self.simulator, self.promises, self._choices)
         await second_round.run(list(self._receivers.values()), self.clock.now_ms())
         await asyncio.sleep(CONNECTIONS_END_WITHIN_S)
         in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
-        self.observed.broken += check_timing(self.observed, UNCERTAIN_FOR_S)
+        apps = [app for partner in self.partners for app in partner.apps]
+        self.observed.broken += check_timing(self.observed, apps, UNCERTAIN_FOR_S)
         rows = await self._read("SELECT state FROM messages")
         return Outcome(
             acknowledged=len(self.observed.acknowledged),
