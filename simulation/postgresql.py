@@ -490,7 +490,8 @@ def replace_driver() -> None:
         connection.autocommit = False
 
     engine.set_up_session = set_up_session
-
+    engine.send_notification = lambda connection, *values: connection.execute("SELECT pg_notify(%s, %s)", values)
+    engine.read_notifications = lambda connection: [notified.payload for notified in connection.notifies()]
     make, execute = PostgresSession.__init__, PostgresSession.execute
 
     def make_session(session: Any, driver: Any, *, is_transactional: bool) -> None:

@@ -25,7 +25,9 @@ from waypost.store.engines.postgresql_session import (
     connect,
     driver_connection,
     has_ended,
+    read_notifications,
     require_session,
+    send_notification,
     set_up_session,
 )
 from waypost.store.postgresql_connections import ConnectionBudget
@@ -340,10 +342,10 @@ class PostgresEngine:
                         poll.register(self._wake_sockets[0], select.POLLIN)
                     while not self._closed.is_set():
                         poll.poll(5_000)
-                        for notified in connection.notifies(timeout=0):
+                        for notification in read_notifications(connection):
                             if self._closed.is_set():
                                 return
-                            sender_id, *payloads = notified.payload.split("\n")
+                            sender_id, *payloads = notification.split("\n")
                             if sender_id != self._sender_id:
                                 for payload in payloads:
                                     listener(payload)
@@ -375,7 +377,7 @@ class PostgresEngine:
                     if connection is None or connection.closed:
                         connection = self._connect()
                         connection.autocommit = True
-                    connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, notification))
+                    send_notification(connection, CHANNEL, notification)
             except psycopg.Error:
                 connection = None
             if payload is None:

@@ -430,6 +430,30 @@ def require_session(connection: psycopg.Connection[Any], url: str) -> None:
         raise WrongStore(POOLER_ERROR)
 
 
+def send_notification(connection: psycopg.Connection[Any], channel: str, payload: str) -> None:
+    """Notify all who listen on a channel, in a transaction of its own.
+
+    Through libpq: a cursor costs more than the rest of a notification, and there may be hundreds a second.
+
+    Raises:
+        psycopg.Error: the connection broke, or the server rejected it; the notification may be lost.
+    """
+    result = connection.pgconn.exec_params(b"SELECT pg_notify($1, $2)", [channel.encode(), payload.encode()])
+    if result.status != ExecStatus.TUPLES_OK:
+        raise psycopg.errors.error_from_result(result)
+
+
+def read_notifications(connection: psycopg.Connection[Any]) -> Iterator[str]:
+    """Yield the payloads that have arrived on a connection, and wait for none; through libpq, as they are sent.
+
+    Raises:
+        psycopg.Error: the connection broke.
+    """
+    connection.pgconn.consume_input()
+    while (notified := connection.pgconn.notifies()) is not None:
+        yield notified.extra.decode()
+
+
 def check_server(connection: Connection, *, needed_connections: int = 0) -> None:
     """Reject a server that is too old; warn about one that cannot preserve or serve what is required.
 
