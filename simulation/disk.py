@@ -60,9 +60,10 @@ class _Methods(ctypes.Structure):
 
 
 class DiskFault(StrEnum):
-    """What every operation of a kind meets while the fault lasts."""
+    """What operations of a kind meet while the fault lasts."""
 
-    FULL = "full"  # a write finds no space
+    FULL = "full"  # a write finds no space: a file system that never overwrites
+    FULL_FOR_GROWTH = "full for growth"  # only a write that makes its file longer finds none
     FAILED_SYNC = "failed sync"  # what was to be flushed is partly lost, and no later flush writes it
 
 
@@ -71,10 +72,12 @@ class _File:
     """A file: its flushed content, and in order what was done to it since.
 
     Attributes:
+        size: in bytes, with what was not flushed.
         unflushed: offset and bytes of a write; the size and None of a truncation.
     """
 
     flushed: bytearray
+    size: int
     unflushed: list[tuple[int, bytes | None]] = field(default_factory=list)
     has_flushed_name: bool = True
 
@@ -100,7 +103,8 @@ class Disk:
         seed: decides what a loss of power keeps.
 
     Attributes:
-        fault: met by each operation; None: all succeed.
+        fault: met by some operations; None: all succeed.
+        met_by_every: how many operations of its kind there are for each that meets it.
         on_operation: called before each write, flush and deletion with its name.
         counts: operations and losses, by name.
     """
@@ -113,6 +117,8 @@ class Disk:
         self._deleted: dict[str, _File] = {}
         self._is_off = False
         self.fault: DiskFault | None = None
+        self.met_by_every = 1
+        self._until_met = 0
         self.on_operation: Callable[[str], None] | None = None
         self.counts: Counter[str] = Counter()
         _layer().disks.append(self)
@@ -143,25 +149,50 @@ class Disk:
         file = self._files.get(path)
         if file is None:
             content = bytearray(Path(path).read_bytes())  # made outside of SQLite, and empty if it is new
-            file = self._files[path] = _File(content, has_flushed_name=not flags & _CREATES_NAME)
+            file = self._files[path] = _File(content, len(content), has_flushed_name=not flags & _CREATES_NAME)
         return file
 
-    def before(self, operation: str) -> int:
-        """Count an operation; return the error that it meets, 0 if none."""
+    def before(self, operation: str, *, grows: bool = False) -> int:
+        """Count an operation; return the error that it meets, 0 if none.
+
+        Args:
+            grows: whether it makes its file longer.
+        """
         if not self._is_off:
             self.counts[operation] += 1
             if self.on_operation is not None:
                 self.on_operation(operation)
         if self._is_off:
             return IOERR_WRITE
-        if self.fault is DiskFault.FULL and operation == "write":
-            return FULL
-        return OK
+        if self.fault is None or operation != "write" or not self._has_no_space(grows=grows):
+            return OK
+        return FULL
 
-    def flushed(self, file: _File) -> int:
-        """Flush a file, unless that fails; return the error."""
-        if self.fault is DiskFault.FAILED_SYNC:
-            self._keep_some(file, self._chance.random())
+    def _has_no_space(self, *, grows: bool) -> bool:
+        is_full = self.fault is DiskFault.FULL or (self.fault is DiskFault.FULL_FOR_GROWTH and grows)
+        return is_full and self._is_met("no space")
+
+    def _is_met(self, name: str) -> bool:
+        """Count an operation that may meet the fault; return True if it does: the first of every few."""
+        is_met = self._until_met == 0
+        self._until_met = (self._until_met or self.met_by_every) - 1
+        self.counts[name] += is_met
+        return is_met
+
+    def flushed(self, file: _File, rewrite: Callable[[bytes], None]) -> int:
+        """Flush a file, unless that fails; return the error.
+
+        As on Linux, what a failed flush has not written counts as written: no later one writes it. It stays readable
+        until the kernel needs its memory, which may be at once; the file then has its old content.
+
+        Args:
+            rewrite: called with what the file is to contain from its begin, if that is at once.
+        """
+        if self.fault is DiskFault.FAILED_SYNC and self._is_met("failed flush"):
+            self._keep_some(file, self._chance.choice((0, self._chance.random(), 1)))
+            if self._chance.random() < 0.5:
+                self.counts["dropped pages"] += 1
+                rewrite(bytes(file.flushed).ljust(file.size, b"\0")[: file.size])
             return IOERR_FSYNC
         file.flush()
         if not file.has_flushed_name:  # then SQLite flushes the folder too
@@ -191,7 +222,7 @@ class Disk:
                 self._files.pop(path, None)
                 continue
             self._keep_some(file, share)
-            file.has_flushed_name = True
+            file.has_flushed_name, file.size = True, len(file.flushed)
             Path(path).write_bytes(file.flushed)
             self._files[path] = file
         self._deleted.clear()
@@ -263,8 +294,10 @@ class _SqliteLayer:
 
             def write(file: int, content: int, size: int, offset: int) -> int:
                 disk, written = self._files[file]
-                result = disk.before("write") or original.write(file, content, size, offset)
+                end = offset + size
+                result = disk.before("write", grows=end > written.size) or original.write(file, content, size, offset)
                 if result == OK:
+                    written.size = max(written.size, end)
                     written.unflushed.append((offset, ctypes.string_at(content, size)))
                 return result
 
@@ -272,12 +305,17 @@ class _SqliteLayer:
                 disk, truncated = self._files[file]
                 result = disk.before("truncate") or original.truncate(file, size)
                 if result == OK:
+                    truncated.size = min(truncated.size, size)
                     truncated.unflushed.append((size, None))
                 return result
 
             def sync(file: int, _flags: int) -> int:
                 disk, synced = self._files[file]
-                return disk.before("sync") or disk.flushed(synced)
+
+                def rewrite(content: bytes) -> None:
+                    original.write(file, ctypes.cast(content, _Pointer), len(content), 0)
+
+                return disk.before("sync") or disk.flushed(synced, rewrite)
 
             replaced.write, replaced.truncate, replaced.sync = _WRITE(write), _TRUNCATE(truncate), _SYNC(sync)
             self._methods[native] = original, replaced

@@ -70,6 +70,7 @@ class Observed:
     subscriptions: dict[str, SubscriptionTerms] = field(default_factory=dict)  # by the path of its URL
     jumps: list[tuple[float, float]] = field(default_factory=list)  # when, and by how many seconds the clock jumped
     interruptions: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was away
+    storage_failures: list[tuple[float, float]] = field(default_factory=list)  # from when to when the disk failed
     held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
     retries: list[float] = field(default_factory=list)  # when the administrator let receivers be called at once
     healthy_sites: set[str] = field(default_factory=set)  # those without any fault
@@ -78,10 +79,20 @@ class Observed:
     @contextlib.contextmanager
     def interruption(self) -> Generator[None]:
         """Record that the service is away while this lasts."""
-        nth, began_s = len(self.interruptions), _now_s()
-        self.interruptions.append((began_s, began_s + 3600))
-        yield
-        self.interruptions[nth] = (began_s, _now_s())
+        with _record(self.interruptions):
+            yield
+
+    @contextlib.contextmanager
+    def storage_failure(self) -> Generator[None]:
+        """Record that the disk of the service fails while this lasts."""
+        with _record(self.storage_failures):
+            yield
+
+    def is_defect(self, run: Run) -> bool:
+        """Return True if a request got 500 although the disk did not fail while it was worked on."""
+        return run.status == 500 and not any(
+            from_s <= (run.ended_s or 0) and run.began_s <= to_s for from_s, to_s in self.storage_failures
+        )
 
     def outside(self, application: Any, site: str) -> Any:
         """Return an application that records what arrives, and what is answered to it."""
@@ -133,6 +144,15 @@ class Observed:
             await application(scope, receive, send_part)
 
         return recorded
+
+
+@contextlib.contextmanager
+def _record(times: list[tuple[float, float]]) -> Generator[None]:
+    """Append from when to when this lasts; an end in the future until it is known."""
+    nth, began_s = len(times), _now_s()
+    times.append((began_s, began_s + 3600))
+    yield
+    times[nth] = (began_s, _now_s())
 
 
 def _now_s() -> float:

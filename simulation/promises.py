@@ -110,9 +110,9 @@ class Promises:
             self._break(f"{still_open} ends of connections are open although nothing happens")
 
     def _check_errors(self) -> None:
-        """A 500 is a defect of the service, or its store is away, which happens on PostgreSQL only."""
+        """A 500 is a defect of the service, or its store is away: PostgreSQL, or a disk that fails."""
         for one in self._observed.exchanges if self._read is None else ():
-            if one.site == "service" and any(run.status == 500 for run in one.runs):
+            if one.site == "service" and any(self._observed.is_defect(run) for run in one.runs):
                 self._break(f"{one.method} {one.path} got 500: {one.body[:200]!r}")
 
     async def _check_sends(self) -> None:

@@ -23,13 +23,12 @@ from typing import Any, Final
 from simulation import story, warm
 from simulation.choices import Choices, Decision
 from simulation.configuration import FIFO, Configuration
+from simulation.defects import keep_defects
 from simulation.loop import run
 from simulation.machine import replace_machine
 from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
 from simulation.process import watch_connections
 from simulation.world import run_world
-from waypost.base.clock import SystemClock
-from waypost.base.telemetry.logs import set_up_logs
 
 FRAMES: Final = 8
 """Of an exception."""
@@ -90,7 +89,7 @@ class Search:
 
     def __enter__(self) -> "Search":
         """Replace the machine, and run a world, so that each process begins with what it will need."""
-        set_up_logs(SystemClock(), as_json=True, level="critical")
+        keep_defects()
         logging.disable()
         replace_machine(self._transports)
         watch_connections()

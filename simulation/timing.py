@@ -70,8 +70,10 @@ def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
         for subject, events in by_subject.items():
             for one in events:
                 came_s = min((s.ended_s for s in statuses[subject] if s.name == one.event), default=None)
-                late_s = 0 if came_s is None else one.exchange.began_s - came_s
-                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, came_s or 0, one.exchange.began_s):
+                at_s = one.exchange.began_s
+                late_s = 0 if came_s is None else at_s - came_s
+                failures = observed.storage_failures
+                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, at_s - late_s, at_s, failures):
                     yield f"{path} waited {late_s:.1f} s for {one.event} of {subject}"
 
 
@@ -129,9 +131,13 @@ def _is_disturbed(observed: Observed, from_s: float, one: Exchange) -> bool:
     )
 
 
-def _was_disturbed(observed: Observed, from_s: float, to_s: float) -> bool:
-    """True if in this time the clock jumped, a receiver was to be retried at once, or the service was away."""
+def _was_disturbed(observed: Observed, from_s: float, to_s: float, more: Iterable[tuple[float, float]] = ()) -> bool:
+    """True if in this time the clock jumped, a receiver was to be retried at once, or the service was away.
+
+    Args:
+        more: times from and to which something else may have delayed the service.
+    """
     times_s = [*observed.retries, *(at_s for at_s, _ in observed.jumps)]
     return any(from_s - EFFECT_S <= at_s <= to_s for at_s in times_s) or any(
-        began_s <= to_s and ended_s >= from_s for began_s, ended_s in observed.interruptions
+        began_s <= to_s and ended_s >= from_s for began_s, ended_s in (*observed.interruptions, *more)
     )

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from simulation.accounts import PORTS, Receiver, make_partners, seed_operator, seed_service
 from simulation.administrator import Administrator
 from simulation.choices import Choices
+from simulation.defects import take_defects
 from simulation.disk import Disk
 from simulation.faults import Faults, MachineClock
 from simulation.machine import Listener
@@ -24,6 +25,7 @@ from simulation.postgresql import DatabaseRun
 from simulation.process import Killer, Process, ProcessDied
 from simulation.promises import Promises
 from simulation.second_round import SecondRound
+from simulation.storage_faults import StorageFaults
 from simulation.timing import check_timing
 from waypost.assembly.dev import demo
 from waypost.assembly.http.servers import HttpServer
@@ -109,6 +111,7 @@ class World:
         self._slots = choices.pick("slots", (64, 2))
         self._are_held = [False] * processes
         self._disk = Disk(folder / "waypost.db", choices.seed) if database is None else None
+        self._storage_faults = [] if self._disk is None else [StorageFaults(self._disk, choices, self.observed)]
         self._most_kills = most_kills if has_faults and database is None else 0
         self.processes = [self._make_process(nth) for nth in range(processes)]
         self.partners = make_partners()
@@ -195,7 +198,8 @@ class World:
         """Let everybody act under faults, heal, wait until no work is left, and check every promise."""
         self.promises.note_sizes()
         if self._has_faults:
-            self.faults.start()
+            for faults in (self.faults, *self._storage_faults):
+                faults.start()
             if self._database is not None:
                 self._database.start_faults()
         until_s = asyncio.get_running_loop().time() + KILLS_FOR_S
@@ -217,7 +221,8 @@ class World:
         await killing
         if self._has_faults:
             await asyncio.sleep(FAULTS_FOR_S)
-            await self.faults.stop()
+            for faults in (self.faults, *self._storage_faults):
+                await faults.stop()
             if self._database is not None:
                 self._database.stop_faults()
         await self._wait_until_idle()
@@ -227,7 +232,7 @@ class World:
         in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
         apps = [app for partner in self.partners for app in partner.apps]
-        self.observed.broken += check_timing(self.observed, apps, UNCERTAIN_FOR_S)
+        self.observed.broken += [*check_timing(self.observed, apps, UNCERTAIN_FOR_S), *take_defects()]
         rows = await self._read("SELECT state FROM messages")
         return Outcome(
             acknowledged=len(self.observed.acknowledged),

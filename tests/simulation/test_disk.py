@@ -84,10 +84,16 @@ def test_commits_that_are_not_flushed_are_lost(path: Path, synchronous: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("fault", "code"), [(DiskFault.FULL, "SQLITE_FULL"), (DiskFault.FAILED_SYNC, "SQLITE_IOERR_FSYNC")]
+    ("fault", "code"),
+    [
+        (DiskFault.FULL, "SQLITE_FULL"),
+        (DiskFault.FULL_FOR_GROWTH, "SQLITE_FULL"),
+        (DiskFault.FAILED_SYNC, "SQLITE_IOERR_FSYNC"),
+    ],
 )
-def test_fault_fails_a_commit_and_the_next_one_succeeds(path: Path, fault: DiskFault, code: str) -> None:
-    disk = Disk(path, 1)
+@pytest.mark.parametrize("seed", range(10))
+def test_fault_fails_a_commit_and_the_next_one_succeeds(path: Path, fault: DiskFault, code: str, seed: int) -> None:
+    disk = Disk(path, seed)
     with closing(connect(path, "FULL")) as connection:
         disk.fault = fault
         with pytest.raises(sqlite3.OperationalError) as raised:
@@ -100,3 +106,50 @@ def test_fault_fails_a_commit_and_the_next_one_succeeds(path: Path, fault: DiskF
     assert raised.value.sqlite_errorname == code
     assert [*found_after(path)] == [2]
     disk.close()
+
+
+def test_disk_that_is_full_for_growth_overwrites(path: Path) -> None:
+    disk = Disk(path, 1)
+    with closing(connect(path, "FULL")) as connection:
+        connection.execute("INSERT INTO rows VALUES (1, '')")
+        connection.execute("PRAGMA wal_checkpoint(FULL)")  # the next commit begins at the start of the log again
+        disk.fault = DiskFault.FULL_FOR_GROWTH
+        connection.execute("INSERT INTO rows VALUES (2, '')")
+
+        assert disk.counts["no space"] == 0
+    disk.close()
+
+
+def test_fault_is_met_by_the_first_of_every_few_operations(path: Path) -> None:
+    disk = Disk(path, 1)
+    with closing(connect(path, "FULL")) as connection:
+        disk.fault, disk.met_by_every = DiskFault.FAILED_SYNC, 2
+        failed: list[int] = []
+        for n in range(6):
+            try:
+                connection.execute("INSERT INTO rows VALUES (?, '')", (n,))
+            except sqlite3.OperationalError:
+                failed.append(n)
+
+    assert failed == [0, 2, 4]
+    disk.close()
+
+
+def test_write_whose_flush_failed_may_be_gone_at_once(path: Path) -> None:
+    """A file that was not flushed has its old content for everybody: the kernel has dropped what it could not write."""
+    dropped = 0
+    for seed in range(20):
+        disk = Disk(path, seed)
+        with closing(connect(path, "FULL")) as connection:
+            log = Path(f"{path}-wal")
+            before = log.read_bytes()
+            disk.fault = DiskFault.FAILED_SYNC
+            with suppress(sqlite3.OperationalError):
+                connection.execute("INSERT INTO rows VALUES (NULL, ?)", ("x" * 9000,))
+            disk.fault = None
+            is_dropped = disk.counts["dropped pages"] == 1
+            assert is_dropped or log.read_bytes() != before
+            dropped += is_dropped
+        disk.close()
+
+    assert 0 < dropped < 20
