@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.support.callback_service import CallbackService
-from tests.support.callback_sink import CallbackSink
+from tests.support.callback_sink import CallbackSink, respond_in_turn
 from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
 from waypost.callbacks.worker import INTERRUPTED_ERROR
+from waypost.queue.queue import STORE_RETRY_S
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
 
@@ -162,3 +163,23 @@ async def test_replay_that_is_cut_short_counts_as_an_attempt(service: CallbackSe
     await restart(service)
 
     await wait_for_interrupted(service, callback_id)
+
+
+async def test_attempt_that_ended_while_the_store_is_away_counts_once_and_is_not_interrupted(
+    service: CallbackService, sink: CallbackSink, store_location: StoreLocation
+) -> None:
+    """Otherwise each further try to record it would count against the receiver, for up to 15 minutes."""
+    sink.choose_status = respond_in_turn(500, 200)
+    sink.gate.clear()
+    await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+
+    async with store_location.make_unavailable(service.waypost.database):
+        sink.gate.set()
+        await asyncio.sleep(3 * STORE_RETRY_S)
+    await service.pass_time_until(lambda: len(sink.accepted) == 1, step_ms=1_000)
+    await poll_until(service.is_idle)
+
+    attempts = await attempts_of(service, sink.requests[0].callback_id)
+    assert [(attempt["status"], attempt["error"]) for attempt in attempts] == [(500, None), (200, None)]

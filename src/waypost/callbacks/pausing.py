@@ -62,7 +62,7 @@ async def pause_if_due(
     else:
         return None
     pause = SubscriptionPause(int(subscription.id), now_ms, since_ms, reason, context.ids)
-    if not await context.database.join(_pause_subscriptions, pause):
+    if not await context.queue.write_until_reached(_pause_subscriptions, pause):
         return False
     _log.warning(
         "a subscription was paused",

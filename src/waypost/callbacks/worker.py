@@ -189,7 +189,8 @@ class CallbackSender:
         if delay_ms is None:
             await self._queue.complete(job, _record, progress)
         else:
-            await self._context.database.join(_record, progress)
+            # Not abandoned if the store is away: as an interrupted attempt it would count against its receiver again
+            await self._queue.write_until_reached(_record, progress)
             await self._queue.retry_later(
                 job,
                 due_ms=self._retry_due_ms(circuit, now_ms, delay_ms, retry_after_ms),

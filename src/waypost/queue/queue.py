@@ -214,7 +214,7 @@ class JobQueue:
             await self._database.join(write, item)
         except StoreUnavailable:
             await asyncio.sleep(STORE_RETRY_S)
-            await self._write_until_reached(write, item)
+            await self.write_until_reached(write, item)
         self.counts[job.queue].completed += 1
         self._end_job(job, is_retry=False)
 
@@ -255,7 +255,7 @@ class JobQueue:
             job.callback_id,
             trace_event,
         )
-        if not await self._write_until_reached(retry_jobs_later, retry):
+        if not await self.write_until_reached(retry_jobs_later, retry):
             self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         self.counts[job.queue].retried_later += 1
         job.due_ms = due_ms
@@ -357,9 +357,7 @@ class JobQueue:
         shard = None if self._database.is_exclusive else shard_of(job.concurrency_group)
         return ShardFence(job.queue, shard, self._holder)
 
-    async def _write_until_reached(
-        self, write: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item
-    ) -> Result:
+    async def write_until_reached(self, write: Callable[[Any, Sequence[Item]], Sequence[Result]], item: Item) -> Result:
         """Write, and retry while the store cannot be reached: no other process knows what is being written."""
         while True:
             try:
