@@ -213,7 +213,7 @@ class Faults:
         peer = transport._peer
         transport._force_close(ConnectionResetError("the connection was reset"))
         if peer is not None and not peer.is_closing():
-            peer._reset_by_peer()
+            asyncio.get_running_loop().call_soon(peer._reset_by_peer, context=peer._host_ctx)  # it may stand still
 
     def _refuse_connections(self) -> None:
         network: Any = asyncio.get_running_loop()._network  # type: ignore[attr-defined]

@@ -37,6 +37,14 @@ def pause() -> None:
         wait.sleep()
 
 
+def abandon() -> None:
+    """Never return: the process of the running greenlet was killed. In a step of the loop itself do nothing."""
+    current = getcurrent()
+    if current.parent is not None:
+        _asleep.add(current)
+        current.parent.switch()
+
+
 class _Wait:
     """One wait of the running greenlet."""
 
@@ -79,7 +87,7 @@ class Condition:
         result = wait.sleep()
         if timer is not None:
             timer.cancel()
-        if not result:
+        if wait in self._waits:  # otherwise it was woken, and the timer came first
             self._waits.remove(wait)
         return result
 

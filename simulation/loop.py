@@ -91,7 +91,7 @@ class SeededLoop(SimLoop):
     Attributes:
         trace: what it did.
         machines: simloom's hosts, disks and network.
-        after_step: called after every step, if it is set.
+        errors: of callbacks, timers and threads. Each is a defect: nobody gets it.
     """
 
     def __init__(self, draws: Draws) -> None:
@@ -100,8 +100,12 @@ class SeededLoop(SimLoop):
         self._draw = draws.random
         self._steps = self.trace.steps
         self.machines = SimulatedMachines(self)  # attaches the network
+        self.errors: list[BaseException] = []
         self._stuck_since = 0
-        self.after_step: Callable[[], None] | None = None
+        self._alarms: list[tuple[int, int, Callable[[], None]]] = []  # at which step, its number, what to call
+        self._alarms_made = 0
+        self._suspended: dict[Any, list[asyncio.Handle]] = {}  # by host, what is to run when it continues
+        self._resumed: dict[Any, asyncio.Event] = {}
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
         """Run a callback at a step at this time."""
@@ -146,6 +150,36 @@ class SeededLoop(SimLoop):
         self._task_order[task] = number
         return task
 
+    def after_steps(self, count: float, call: Callable[[], None]) -> int:
+        """Call a function, between two steps, after so many of them; return the number that cancels it."""
+        self._alarms_made += 1
+        heapq.heappush(self._alarms, (len(self._steps) + max(1, int(count)), self._alarms_made, call))
+        return self._alarms_made
+
+    def cancel_alarm(self, number: int) -> None:
+        """Do not call the function of `after_steps`, if it was not called."""
+        self._alarms = sorted(alarm for alarm in self._alarms if alarm[1] != number)
+
+    def suspend(self, host: Any) -> None:
+        """Run no step of a host until `resume`: no task, callback, timer or greenlet."""
+        self._suspended[host] = []
+        self._resumed[host] = asyncio.Event()
+
+    def resume(self, host: Any) -> None:
+        """Let a host take its steps again, if it is suspended; all that became ready meanwhile is ready at once."""
+        if host in self._suspended:
+            self._ready += self._suspended.pop(host)
+            self._resumed.pop(host).set()
+
+    def is_suspended(self, host: Any) -> bool:
+        """Return True if a host takes no steps."""
+        return host in self._suspended
+
+    async def wait_until_resumed(self, host: Any) -> None:
+        """Return when a host is not suspended."""
+        while host in self._resumed:
+            await self._resumed[host].wait()
+
     def _run_once(self) -> None:
         ready, scheduled = self._ready, self._scheduled
         if not ready:
@@ -162,6 +196,11 @@ class SeededLoop(SimLoop):
         handle = ready.pop(index)
         if handle._cancelled:
             return
+        if self._suspended:
+            waiting = self._suspended.get(handle._context.get(current_host))
+            if waiting is not None:
+                waiting.append(handle)
+                return
         callback = handle._callback
         owner = getattr(callback, "__self__", None)
         is_task = type(owner) is NumberedTask
@@ -176,11 +215,10 @@ class SeededLoop(SimLoop):
             handle._context.run(callback, *handle._args)
         except (SystemExit, KeyboardInterrupt):
             raise
-        except BaseException as error:  # noqa: BLE001  what asyncio does with it
-            message = f"Exception in callback {callback!r}"
-            self.call_exception_handler({"message": message, "exception": error, "handle": handle})
-        if self.after_step is not None:
-            self.after_step()
+        except BaseException as error:  # noqa: BLE001  asyncio would log it
+            self.errors.append(error)
+        while self._alarms and self._alarms[0][0] <= len(self._steps):
+            heapq.heappop(self._alarms)[2]()
 
     def _is_of_crashed_host(self, handle: Any, task: Any) -> bool:
         """True for a step of a task that a crash has ended, or any other callback from the context of such a host."""

@@ -132,7 +132,17 @@ def replace_machine(transports: list[Any]) -> None:
         connect(transport, *args, **options)
         transports.append(transport)
 
+    reach = SimNetwork._reach_listener
+
+    async def reach_listener(network: Any, ip: str, port: int, owner: Any) -> Any:
+        server: Any = await reach(network, ip, port, owner)
+        while network._loop.is_suspended(server.owner):  # its machine has accepted the connection, and it has not yet
+            await network._loop.wait_until_resumed(server.owner)
+            server = await reach(network, ip, port, owner)
+        return server
+
     SimNetwork.create_server, SimTransport.__init__ = create_server, add_transport
+    SimNetwork._reach_listener = reach_listener  # type: ignore[method-assign]
 
     def run_in_executor(loop: Any, _executor: Any, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         future = loop.create_future()

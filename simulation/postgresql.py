@@ -10,6 +10,7 @@ The server runs in a temporary folder, without flushes; each run has a database 
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import select
 import signal
@@ -17,7 +18,7 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from queue import Empty
 from types import SimpleNamespace
@@ -31,7 +32,7 @@ from simloom._context import current_host
 
 from simulation.choices import Choices, declare
 from simulation.environment import ROOT
-from simulation.greenlets import Condition, GreenEvent, GreenQueue, GreenThread, in_greenlet, pause
+from simulation.greenlets import Condition, GreenEvent, GreenQueue, GreenThread, abandon, in_greenlet, pause
 from tests.support import postgres
 from waypost.store.engines import postgresql, postgresql_session
 from waypost.store.engines.postgresql import PostgresEngine
@@ -96,6 +97,7 @@ _run: "DatabaseRun | None" = None
 class SimulatedConnection(psycopg.Connection[Any]):
     """A connection of a process: each use is a step, and may meet a fault."""
 
+    host: Any = None  # of the process that has it
     loses_response = False
     has_timed_out = False
     is_cut = False
@@ -155,7 +157,8 @@ class DatabaseRun:
         self._connections: dict[int, SimulatedConnection] = {}  # by their descriptors
         self._pids: dict[SimulatedConnection, int] = {}
         self._waiting: dict[SimulatedConnection, Condition] = {}  # for locks; their backends are stopped
-        self._away_until_s = 0.0
+        self._orphans: dict[int, asyncio.TimerHandle] = {}  # backends of killed processes that wait for locks
+        self._away_until_s = self._heals_s = 0.0
         self._reader: psycopg.Connection[Any] | None = None
         self.arrived = Condition()
 
@@ -168,8 +171,7 @@ class DatabaseRun:
         connection = SimulatedConnection.connect(**parameters)
         self._connections[connection.fileno()] = connection
         self._pids[connection] = connection.info.backend_pid
-        if (host := current_host.get()) is not None:
-            host.__dict__.setdefault("connections", []).append(connection)  # which a kill closes
+        connection.host = current_host.get()
         return connection
 
     async def read(self, query: str) -> list[Any]:
@@ -187,9 +189,10 @@ class DatabaseRun:
         """Let statements and notifications meet faults, until `stop_faults`."""
         self._has_faults = True
 
-    def stop_faults(self) -> None:
-        """Let everything succeed from now on."""
+    async def stop_faults(self) -> None:
+        """Let everything succeed from now on; return when those that stand still go on, and the server is there."""
         self._has_faults = False
+        await asyncio.sleep(max(0, self._heals_s - asyncio.get_running_loop().time()))
 
     def split(self, executions: Sequence[Execution]) -> list[Sequence[Execution]]:
         """Divide statements that are sent together, so that others may take steps between them."""
@@ -227,6 +230,7 @@ class DatabaseRun:
             connection.loses_response = True
         elif name == _AWAY:
             self._away_until_s = asyncio.get_running_loop().time() + self._choices.pick("seconds", _AWAY_S, of=_AWAY)
+            self._heals_s = max(self._heals_s, self._away_until_s)
             for other in list(self._pids):
                 self.cut(other, by_server=True)
         else:
@@ -236,6 +240,7 @@ class DatabaseRun:
             raise error("a conflict of the simulation")
 
     def _stand_still(self, connection: SimulatedConnection, for_s: float) -> None:
+        self._heals_s = max(self._heals_s, asyncio.get_running_loop().time() + for_s)
         if connection.pgconn.transaction_status != TransactionStatus.IDLE and for_s > IDLE_TIMEOUT_S:
             self._sleep(IDLE_TIMEOUT_S)
             self.cut(connection, by_server=True)
@@ -267,16 +272,88 @@ class DatabaseRun:
 
     def forget(self, connection: SimulatedConnection) -> None:
         """Wait until a closed connection's transaction is rolled back."""
-        pid = self._pids.pop(connection, None)
-        for descriptor in [key for key, other in self._connections.items() if other is connection]:
-            del self._connections[descriptor]
-        if connection in self.listeners:
-            self.listeners.remove(connection)
+        pid = self._remove(connection)
         if pid is not None:
             self._wait_for_end(pid)
             if connection in self._waiting:
                 self._waiting.pop(connection).wake()
             self.settle()
+
+    def _remove(self, connection: SimulatedConnection) -> int | None:
+        for descriptor in [key for key, other in self._connections.items() if other is connection]:
+            del self._connections[descriptor]
+        if connection in self.listeners:
+            self.listeners.remove(connection)
+        return self._pids.pop(connection, None)
+
+    def end_idle_transactions(self, host: Any) -> None:
+        """Do what the server does to the transactions of a process that has sent nothing for a while."""
+        for connection in [each for each in self._pids if each.host is host]:
+            if connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                self.cut(connection, by_server=True)
+
+    def leave(self, host: Any, *, lost_power: bool) -> None:
+        """Go on without a process that was killed.
+
+        The server notices at once that a connection has ended, unless it waits for a lock: then it goes on when it has
+        it, and commits if it had got a commit. If the power was lost, no connection has ended: a transaction keeps its
+        locks until it has been idle for too long.
+        """
+        loop = asyncio.get_running_loop()
+        for connection in [each for each in self._pids if each.host is host]:
+            is_idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+            if connection in self._waiting:
+                del self._waiting[connection]
+                self._orphan(connection)
+            elif lost_power and not is_idle:
+                loop.call_later(IDLE_TIMEOUT_S, connection.close, context=contextvars.Context())
+            else:
+                loop.call_soon(connection.close, context=contextvars.Context())  # a call of it may be running now
+
+    def _orphan(self, connection: SimulatedConnection) -> None:
+        descriptor = os.dup(connection.fileno())
+        pid = self._remove(connection)
+        if pid is None:
+            return
+        with socket.socket(fileno=descriptor) as other:
+            other.shutdown(socket.SHUT_RDWR)
+        self._await_lock(pid)
+
+    def _await_lock(self, pid: int) -> None:
+        self._orphans[pid] = asyncio.get_running_loop().call_later(
+            LOCK_TIMEOUT_S, self._continue_orphan, pid, True, context=contextvars.Context()
+        )
+
+    def _continue_orphan(self, pid: int, has_timed_out: bool) -> None:
+        """Let the backend of a killed process go on until it ends, or waits for another lock."""
+        if (timer := self._orphans.pop(pid, None)) is None:
+            return
+        timer.cancel()
+        if has_timed_out:
+            self._monitor.execute("SELECT pg_cancel_backend(%s)", (pid,))
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+            until_s = _real_s() + _HANGS_AFTER_S
+            while _real_s() < until_s:
+                os.kill(pid, 0)
+                if not has_timed_out and self._are_waiting([pid]):
+                    os.kill(pid, signal.SIGSTOP)
+                    self._await_lock(pid)
+                    return
+                _sleep()
+        self.settle()
+
+    def finish_statement(self, connection: SimulatedConnection) -> None:
+        """Let the server execute what a process had sent before it was killed."""
+        pid = self._pids[connection]
+        until_s = _real_s() + _HANGS_AFTER_S
+        while self._is_active(pid) and _real_s() < until_s:
+            if self._are_waiting([pid]):
+                os.kill(pid, signal.SIGSTOP)
+                self._orphan(connection)
+                break
+            _sleep()
+        self.settle()
 
     def drive(self, connection: SimulatedConnection, generator: Any) -> Any:
         """Run one of psycopg's generators to its end."""
@@ -300,6 +377,12 @@ class DatabaseRun:
         poll = select.poll()
         poll.register(descriptor, (select.POLLIN if wanted & 1 else 0) | (select.POLLOUT if wanted & 2 else 0))
         until_s = _real_s() + _HANGS_AFTER_S
+        connections = getattr(connection.host, "connections_of", None)
+        if connections is not None and connections.on_operation is not None:
+            connections.on_operation("statement")
+            if connection.host.crashed:
+                self.finish_statement(connection)
+                abandon()
         while True:
             ready = poll.poll(_LOOK_AFTER_MS)
             if ready:
@@ -316,13 +399,17 @@ class DatabaseRun:
     def _lose_response(self, connection: SimulatedConnection) -> None:
         """Cut a connection after its statements were executed, and before their results were read."""
         pid = self._pids[connection]
-        while (row := self._monitor.execute(_IS_ACTIVE, (pid,)).fetchone()) and row[0]:
+        while self._is_active(pid):
             _sleep()
         descriptor = os.dup(connection.pgconn.socket)
         with socket.socket(fileno=descriptor) as other, contextlib.suppress(BlockingIOError):
             while other.recv(65536, socket.MSG_DONTWAIT):
                 pass
         self.cut(connection, by_server=False)
+
+    def _is_active(self, pid: int) -> bool:
+        row = self._monitor.execute(_IS_ACTIVE, (pid,)).fetchone()
+        return row is not None and row[0]
 
     def _wait_for_lock(self, connection: SimulatedConnection) -> None:
         pid = self._pids[connection]
@@ -348,9 +435,11 @@ class DatabaseRun:
 
     def settle(self) -> None:
         """Let those continue whose lock was granted, each at a step that the scheduler chooses."""
-        if not self._waiting:
+        if not self._waiting and not self._orphans:
             return
-        still = self._are_waiting([self._pids[connection] for connection in self._waiting])
+        still = self._are_waiting([*(self._pids[connection] for connection in self._waiting), *self._orphans])
+        for pid in [each for each in self._orphans if each not in still]:
+            asyncio.get_running_loop().call_soon(self._continue_orphan, pid, False, context=contextvars.Context())
         for connection in [each for each in self._waiting if self._pids[each] not in still]:
             self._waiting.pop(connection).wake()
 
@@ -368,9 +457,10 @@ class DatabaseRun:
             notify = Notify(notified.relname.decode(), notified.extra.decode(), notified.be_pid)
             loop = asyncio.get_running_loop()
             if self._has_faults and self._choices.happens(_LATE, NOTIFIED_LATE):
-                loop.call_later(self._choices.pick("seconds", _LATE_S, of=_LATE), self._arrive, listener, notify)
+                late_s = self._choices.pick("seconds", _LATE_S, of=_LATE)
+                loop.call_later(late_s, self._arrive, listener, notify, context=contextvars.Context())
             else:
-                loop.call_soon(self._arrive, listener, notify)
+                loop.call_soon(self._arrive, listener, notify, context=contextvars.Context())
 
     def _arrive(self, listener: SimulatedConnection, notify: Notify) -> None:
         listener.inbox.append(notify)
@@ -397,6 +487,30 @@ class DatabaseRun:
             while True:
                 os.kill(pid, 0)
                 _sleep()
+
+
+class ProcessConnections:
+    """The connections of one process, of each of its lives.
+
+    Attributes:
+        on_operation: called when statements were sent, before their results are read; it may kill the process.
+    """
+
+    def __init__(self, run: DatabaseRun) -> None:
+        self._run = run
+        self.on_operation: Callable[[str], None] | None = None
+
+    async def stand_still(self, host: Any, for_s: float) -> None:
+        """Return after so many seconds, in which the host sends nothing: transactions that are open may be ended."""
+        await asyncio.sleep(min(for_s, IDLE_TIMEOUT_S))
+        if for_s > IDLE_TIMEOUT_S:
+            if not host.crashed:
+                self._run.end_idle_transactions(host)
+            await asyncio.sleep(for_s - IDLE_TIMEOUT_S)
+
+    def leave(self, host: Any, *, lost_power: bool) -> None:
+        """Let the server go on without a host that was killed."""
+        self._run.leave(host, lost_power=lost_power)
 
 
 class _PgConn:
@@ -492,6 +606,7 @@ def replace_driver() -> None:
     engine.set_up_session = set_up_session
     engine.send_notification = lambda connection, *values: connection.execute("SELECT pg_notify(%s, %s)", values)
     engine.read_notifications = lambda connection: [notified.payload for notified in connection.notifies()]
+
     make, execute = PostgresSession.__init__, PostgresSession.execute
 
     def make_session(session: Any, driver: Any, *, is_transactional: bool) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import contextvars
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable, Coroutine
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeVar
@@ -57,6 +58,16 @@ class Storage(Protocol):
         """Bring the storage into the state in which the next life finds it; no connection is open."""
 
 
+class Connections(Protocol):
+    """The connections of a process to a database that others share."""
+
+    async def stand_still(self, host: Any, for_s: float) -> None:
+        """Return after so many seconds, in which this host sends nothing; the server may end its transactions."""
+
+    def leave(self, host: Any, *, lost_power: bool) -> None:
+        """Let the server go on without this host, which was killed."""
+
+
 class Process:
     """A process of the service, with its server.
 
@@ -65,6 +76,7 @@ class Process:
         port: on which it serves.
         make: returns the service of one life.
         storage: what its store is on; None: it loses nothing.
+        connections: to its database, if it is a server.
         serve: returns the application that its server has, from its own.
 
     Attributes:
@@ -82,12 +94,14 @@ class Process:
         make: Callable[[], Waypost],
         *,
         storage: Storage | None = None,
+        connections: Connections | None = None,
         serve: Callable[[Any], Any] = lambda application: application,
     ) -> None:
         self.name = name
         self._port = port
         self._make = make
         self._storage = storage
+        self._connections = connections
         self._serve = serve
         self._host: Any = None
         self._silent: list[Any] = []  # transports whose peer has lost power
@@ -115,6 +129,7 @@ class Process:
             transport._reset_by_peer()
         self._silent.clear()
         self._host = _loop().machines.host(f"{self.name}/{self.lives}")
+        self._host.connections_of = self._connections
         self.is_running, self._stop = True, asyncio.Event()
         serving, self._ended = self._future(), self._future()
         self._host.spawn(lambda: self._live(self._stop, serving, prepare))
@@ -155,6 +170,18 @@ class Process:
         self._host.spawn(in_process())
         return await result
 
+    async def stand_still(self, for_s: float) -> None:
+        """Let it take no step for so many seconds, unless it is killed meanwhile; its connections stay open."""
+        host = self._host
+        _loop().suspend(host)
+        try:
+            if self._connections is not None:
+                await self._connections.stand_still(host, for_s)
+            else:
+                await asyncio.sleep(for_s)
+        finally:
+            _loop().resume(host)
+
     def kill(self, death: Death, *, sent_arrives: bool = True) -> None:
         """End it between two steps, or within an operation of its storage. Do nothing if it is not running.
 
@@ -164,12 +191,15 @@ class Process:
         if not self.is_running:
             return
         self.is_running = False
+        _loop().resume(self._host)
         self._end_connections(death, sent_arrives=sent_arrives)
         self._host.crash()
         if self._storage is not None:
             self._storage.turn_off()
+        if self._connections is not None:
+            self._connections.leave(self._host, lost_power=death is Death.LOST_POWER)
         self._settled.clear()
-        # Not now: SQLite may be in the call of the storage that this kill interrupts
+        # Not now: the store may be in the call of the storage that this kill interrupts
         asyncio.get_running_loop().call_soon(self._settle, self._host, death, context=contextvars.Context())
         for waiting in list(self._waiting.values()):
             _resolve(waiting, None, ProcessDied())
@@ -177,13 +207,16 @@ class Process:
     def _release(self, host: Any) -> None:
         """Close what the operating system closes when a process ends."""
         close_connections(host)
+        if self._connections is not None:
+            self._connections.leave(host, lost_power=False)
         engine = self.waypost.database._engine if self.waypost is not None else None
         if getattr(engine, "_lock", None) is not None:
             os.close(engine._lock)
             engine._lock = None
 
     def _settle(self, host: Any, death: Death) -> None:
-        self._release(host)
+        if self._connections is None:
+            self._release(host)
         if self._storage is not None:
             self._storage.turn_on(lost_power=death is Death.LOST_POWER)
         self._settled.set()
@@ -258,18 +291,20 @@ class Killer:
     """Kills a process at steps and storage operations that the seed chooses, and starts it again.
 
     Args:
-        storage: calls its `on_operation`; None: kills come between steps only.
+        storage: calls its `on_operation`: the disk, or the connections to a database.
+        settles_s: how long after a kill others may wait for what the process had leased.
     """
 
-    def __init__(self, process: Process, choices: Choices, observed: Observed, storage: Any = None) -> None:
-        self._process = process
+    def __init__(self, process: Process, choices: Choices, observed: Observed, storage: Any, settles_s: float) -> None:
+        self._process, self._settles_s = process, settles_s
         self._choices = choices
         self._observed = observed
         self._storage = storage
         self._killed = asyncio.Event()
+        self._alarm = 0
         name = process.name
         self._between = {death: f"{name}: {death} between steps" for death in Death}
-        self._within = {death: f"{name}: {death} within a write" for death in Death} if storage is not None else {}
+        self._within = {death: f"{name}: {death} within a write" for death in Death}
         self._while_starting = f"{name}: {Death.KILLED} while it started"
         declare({self._while_starting: f"the process {name} {Death.KILLED} while it started"})
         declare({kind: f"the process {name} {death} between two steps" for death, kind in self._between.items()})
@@ -288,7 +323,7 @@ class Killer:
             if not self._killed.is_set():
                 break
             with self._observed.interruption():
-                await self._start_again(pause_s)
+                await asyncio.gather(self._start_again(pause_s), asyncio.sleep(self._settles_s))
 
     async def _start_again(self, pause_s: float) -> None:
         """Start the process after a pause; it may be killed once more while it starts."""
@@ -324,33 +359,38 @@ class Killer:
     def _count_down(self, left: float, death: Death, *, sent_arrives: bool = True, is_within: bool = False) -> None:
         """Kill the process after so many steps of the loop, or operations of its storage."""
 
-        def count(*_: Any) -> None:
-            nonlocal left
-            left -= 1
-            if left <= 0 and self._process.is_running:
+        def strike() -> None:
+            if self._process.is_running:
                 self._disarm()
                 self._process.kill(death, sent_arrives=sent_arrives)
                 self._killed.set()
+            elif not is_within:
+                self._alarm = _loop().after_steps(1, strike)
+
+        def count(*_: Any) -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                strike()
 
         if is_within:
             self._storage.on_operation = count
         else:
-            _loop().after_step = count
+            self._alarm = _loop().after_steps(left, strike)
 
     def _disarm(self) -> None:
-        _loop().after_step = None
-        if self._storage is not None:
-            self._storage.on_operation = None
+        _loop().cancel_alarm(self._alarm)
+        self._storage.on_operation = None
 
 
 def close_connections(host: Any) -> None:
-    """Close every connection to a store that this host has opened, without a commit."""
+    """Close every connection to a file that this host has opened, without a commit."""
     for connection in host.__dict__.pop("connections", ()):
         connection.close()
 
 
 def _add_connection(connection: Any, _record: Any) -> None:
-    if (host := current_host.get()) is not None:
+    if (host := current_host.get()) is not None and isinstance(connection, sqlite3.Connection):
         host.__dict__.setdefault("connections", []).append(connection)
 
 

@@ -124,19 +124,12 @@ class Search:
                 database = stack.enter_context(self._server.database(choices))
 
             async def main() -> Any:
-                return await run_world(
-                    choices,
-                    one.configuration.messages,
-                    self._transports,
-                    has_faults=one.configuration.has_faults,
-                    database=database,
-                    processes=one.configuration.processes,
-                    most_kills=one.configuration.kills,
-                )
+                return await run_world(choices, self._transports, one.configuration, database)
 
             outcome, loop, error = run(main, int(schedule) if schedule.isdecimal() else one.seed, schedule == FIFO)
-        if error is not None:
-            result.broken = ["".join(traceback.format_exception(error, limit=-FRAMES)).rstrip()]
+        errors = loop.errors if error is None else [error]
+        if errors:
+            result.broken = ["".join(traceback.format_exception(each, limit=-FRAMES)).rstrip() for each in errors]
         else:
             result.broken = [str(problem) for problem in outcome.broken]
             result.summary, result.states = str(outcome), outcome.states

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import tempfile
 from collections import Counter
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from sqlalchemy import text
 from simulation.accounts import PORTS, Receiver, make_partners, seed_operator, seed_service
 from simulation.administrator import Administrator
 from simulation.choices import Choices
+from simulation.configuration import Configuration
 from simulation.defects import take_defects
 from simulation.disk import Disk
 from simulation.faults import Faults, MachineClock
@@ -21,11 +23,12 @@ from simulation.machine import Listener
 from simulation.observed import Observed
 from simulation.partners import PHONES, PartnerActor
 from simulation.phones import Phone, Reviewer
-from simulation.postgresql import DatabaseRun
+from simulation.postgresql import DatabaseRun, ProcessConnections
 from simulation.process import Killer, Process, ProcessDied
 from simulation.promises import Promises
 from simulation.second_round import SecondRound
 from simulation.storage_faults import StorageFaults
+from simulation.suspension import ProcessClock, Suspender
 from simulation.timing import check_timing
 from waypost.assembly.dev import demo
 from waypost.assembly.http.servers import HttpServer
@@ -36,6 +39,8 @@ from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings
 
 FAULTS_FOR_S: Final = 30
+LEASES_END_WITHIN_S: Final = 20
+"""After a process was killed or stood still, until another one works what it had leased."""
 KILLS_FOR_S: Final = 30
 HEALED_WITHIN_S: Final = 900
 """Longer than the longest delay of a retry after faults of a minute."""
@@ -72,10 +77,8 @@ class World:
     Args:
         choices: of the seed, which is the one of the ids as well.
         transports: all ends of connections of the simulated network.
-        has_faults: False if everything succeeds.
+        configuration: what the run is, beside its seed.
         database: of PostgreSQL; None: SQLite.
-        processes: how many processes of the service share it, each with all stages.
-        most_kills: how often the process on SQLite may be killed.
     """
 
     def __init__(
@@ -83,18 +86,18 @@ class World:
         folder: Path,
         choices: Choices,
         transports: list[Any],
-        *,
-        has_faults: bool,
+        configuration: Configuration,
         database: DatabaseRun | None = None,
-        processes: int = 1,
-        most_kills: int = 0,
     ) -> None:
-        self._choices, self._has_faults = choices, has_faults
+        self._choices, self._has_faults = choices, configuration.has_faults
+        self._configuration = configuration
         self._transports = transports
         self.observed = Observed()
         machine_clock = MachineClock()
         self.clock = SystemClock(machine_ns=machine_clock.machine_ns, steady_ns=machine_clock.steady_ns)
-        self._ports = [PORTS["service"] + 10 * nth for nth in range(processes)]
+        numbers = range(configuration.processes)
+        self._clocks = [ProcessClock(self.clock) for _ in numbers]
+        self._ports = [PORTS["service"] + 10 * nth for nth in numbers]
         self.faults = Faults(choices, self.observed, machine_clock, transports, {**PORTS, "service": self._ports})
         self.simulator = Simulator(
             SimulatorSettings(
@@ -109,11 +112,11 @@ class World:
         self._folder, self._database = folder, database
         self._starts = 0
         self._slots = choices.pick("slots", (64, 2))
-        self._are_held = [False] * processes
+        self._are_held = [False for _ in numbers]
         self._disk = Disk(folder / "waypost.db", choices.seed) if database is None else None
         self._storage_faults = [] if self._disk is None else [StorageFaults(self._disk, choices, self.observed)]
-        self._most_kills = most_kills if has_faults and database is None else 0
-        self.processes = [self._make_process(nth) for nth in range(processes)]
+        self._connections = [] if database is None else [ProcessConnections(database) for _ in numbers]
+        self.processes = [self._make_process(nth) for nth in numbers]
         self.partners = make_partners()
         self.promises = Promises(self.observed, self.partners, folder, None if database is None else self._read)
 
@@ -125,7 +128,9 @@ class World:
     def _make_process(self, nth: int) -> Process:
         name = f"service {nth}" if nth else "service"
         serve = partial(self._observe, name="service")
-        return Process(name, self._ports[nth], partial(self._make_service, nth), storage=self._disk, serve=serve)
+        connections = self._connections[nth] if self._connections else None
+        make = partial(self._make_service, nth)
+        return Process(name, self._ports[nth], make, storage=self._disk, connections=connections, serve=serve)
 
     def _make_service(self, nth: int) -> Waypost:
         settings = Settings(
@@ -142,7 +147,7 @@ class World:
         )
         self._starts += 1
         ids = SeededIds(self.clock, f"service {self._choices.seed} {self._starts}")
-        return Waypost(settings, self.clock, ids, process=str(nth))
+        return Waypost(settings, self._clocks[nth], ids, process=str(nth))
 
     async def open(self) -> None:
         """Start everything, and seed the partners on both sides."""
@@ -202,9 +207,7 @@ class World:
                 faults.start()
             if self._database is not None:
                 self._database.start_faults()
-        until_s = asyncio.get_running_loop().time() + KILLS_FOR_S
-        killers = [Killer(process, self._choices, self.observed, self._disk) for process in self.processes]
-        killing = asyncio.gather(*(killer.run(self._most_kills, until_s) for killer in killers))
+        interrupting = asyncio.gather(*self._interrupt_processes())
         check_acknowledged = self.promises.check_acknowledged
         actors = [
             PartnerActor(one, self._choices, self.observed, self._ports, check_acknowledged) for one in self.partners
@@ -218,13 +221,13 @@ class World:
             Reviewer(self.simulator, self._choices).work(),
             administrator.work(),
         )
-        await killing
+        await interrupting
         if self._has_faults:
             await asyncio.sleep(FAULTS_FOR_S)
             for faults in (self.faults, *self._storage_faults):
                 await faults.stop()
             if self._database is not None:
-                self._database.stop_faults()
+                await self._database.stop_faults()
         await self._wait_until_idle()
         second_round = SecondRound(self.partners, self.observed, self.simulator, self.promises, self._choices)
         await second_round.run(list(self._receivers.values()), self.clock.now_ms())
@@ -242,6 +245,19 @@ class World:
             virtual_s=asyncio.get_running_loop().time(),
             broken=self.observed.broken,
         )
+
+    def _interrupt_processes(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """Yield what kills and suspends processes while everybody acts."""
+        if not self._has_faults:
+            return
+        until_s = asyncio.get_running_loop().time() + KILLS_FOR_S
+        settles_s = LEASES_END_WITHIN_S if self._connections else 0
+        for nth, process in enumerate(self.processes):
+            storage = self._connections[nth] if self._connections else self._disk
+            killer = Killer(process, self._choices, self.observed, storage, settles_s)
+            yield killer.run(self._configuration.kills, until_s)
+            suspender = Suspender(process, self._clocks[nth], self._choices, self.observed, settles_s)
+            yield suspender.run(self._configuration.suspensions, until_s)
 
     async def _wait_until_idle(self) -> None:
         """Return when no job is left, or too late; look every few seconds whether something stands still."""
@@ -268,28 +284,13 @@ class World:
 
 
 async def run_world(
-    choices: Choices,
-    count: int,
-    transports: list[Any],
-    *,
-    has_faults: bool,
-    database: DatabaseRun | None = None,
-    processes: int = 1,
-    most_kills: int = 0,
+    choices: Choices, transports: list[Any], configuration: Configuration, database: DatabaseRun | None
 ) -> Outcome:
     """Run a world in a folder of its own."""
     transports.clear()
     with tempfile.TemporaryDirectory() as folder:
-        world = World(
-            Path(folder),
-            choices,
-            transports,
-            has_faults=has_faults,
-            database=database,
-            processes=processes,
-            most_kills=most_kills,
-        )
+        world = World(Path(folder), choices, transports, configuration, database)
         await world.open()
-        outcome = await world.run(count)
+        outcome = await world.run(configuration.messages)
         await world.close()
         return outcome
