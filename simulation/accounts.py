@@ -30,6 +30,10 @@ MODES: Final[Sequence[tuple[str, ...]]] = (
     ("SENT", "DELIVERED", "READ"),
     ("READ", "FAILED"),
 )
+REJECTS_UNTIL_S: Final = 3000
+"""Longer than a callback that fails blocks the later ones of its recipient, and than the retry after that takes."""
+BUTTONS: Final = tuple(button["text"] for button in demo.COMPONENTS[-1]["buttons"])
+"""The labels of each partner's first template."""
 SLOW_PER_SECOND: Final = 2
 """The throughput of the second app."""
 
@@ -160,8 +164,10 @@ async def seed_service(waypost: Waypost, partner: PartnerAccount, choices: Choic
             modes = choices.pick("modes", MODES)
             path = f"/{app.name}/first-{nth}"
             version = choices.pick("version", (2, 3))
-            await _subscribe(waypost, partner, app, path, modes, version, now_ms)
-            observed.subscriptions[path] = SubscriptionTerms(app.id, modes, is_steady=True)
+            number = await _subscribe(waypost, partner, app, path, modes, version, now_ms)
+            if nth:  # the partner may change all but the first
+                partner.subscriptions[path] = number
+            observed.subscriptions[path] = SubscriptionTerms(app.id, modes, is_steady=not nth)
 
     template = replace(
         demo.template(now_ms),
@@ -183,21 +189,37 @@ async def _subscribe(
     modes: tuple[str, ...],
     version: int,
     now_ms: int,
-) -> None:
+) -> str:
     url = f"http://127.0.0.1:{partner.receiver_port}{path}"
     subscription = Subscription("", partner.number, app.id, path, url, version, modes, now_ms, now_ms)
-    await waypost.database.write(add_subscription, subscription, waypost.directory.seal, 5)
+    return await waypost.database.write(add_subscription, subscription, waypost.directory.seal, 5)
 
 
 class Receiver:
-    """A partner's receiver: it accepts everything; what it got is in what was observed."""
+    """A partner's receiver; what it got is in what was observed.
+
+    Args:
+        rejects_nth: the callback that it rejects for most of an hour, as a mistake of its own would; None: none.
+    """
 
     takes_s = 0.0
 
-    async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
-        """Accept one callback."""
+    def __init__(self, rejects_nth: int | None = None) -> None:
+        self._rejects_nth = rejects_nth
+        self._seen: dict[bytes, int] = {}  # ids of callbacks, in the order of their first attempts
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Accept one callback, or reject it."""
         while (await receive()).get("more_body"):
             pass
         await asyncio.sleep(self.takes_s)
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        callback_id = dict(scope["headers"]).get(b"waypost-callback-id")
+        nth = None if callback_id is None else self._seen.setdefault(callback_id, len(self._seen))
+        is_rejected = nth is not None and nth == self._rejects_nth and _now_s() < REJECTS_UNTIL_S
+        status = 400 if is_rejected else 200
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -10,6 +10,7 @@ from simulation.choices import Choices, declare
 from simulation.observed import Observed
 
 _SLOW_S: Final = (0.5, 2, 5, 20)
+_SLOW_RESPONSE_S: Final = (*_SLOW_S, 40)
 _HANGS_S: Final = 40
 """Longer than any call waits."""
 _RETRY_AFTER_S: Final = (3, 1, 10, 30)
@@ -17,6 +18,7 @@ _ENDS_WITHIN_S: Final = 60
 """Longer than any fault takes. A request that is repeated in a process that was killed never ends."""
 _BREAK_EVERY_S: Final = 0.25
 _AWAY_EVERY_S: Final = 4
+_MOMENTS_S: Final = (3, 0.2, 8)
 _JUMPS_S: Final = {"jumps forward": (2, 30, 600, 3600), "is set back": (-2, -60, -3600), "slept": (5, 30, 300)}
 SHARES: Final = {"service": 0.02, "operator": 0.03, "receiver 1": 0.05, "receiver 2": 0.05}
 """Of the requests to each, those that meet a certain fault."""
@@ -56,6 +58,7 @@ _OPERATOR_ERROR: Final = b'{"error":{"message":"Too many","type":"OAuthException
 declare({f"{site} {fault}": f"the {site} {fault}" for site, faults in FAULTS.items() for fault in faults})
 declare({f"service {fault}": f"the service {fault}" for fault in _OF_WEBHOOKS})
 declare({f"{site} {name}": f"the {site} {words}" for site in SHARES for name, words in _CONNECTIONS.items()})
+declare({f"{site} has a bad moment": f"each request to the {site} met the same fault for a while" for site in SHARES})
 declare({f"clock {name}": f"the clock {name}" for name in _JUMPS_S})
 declare({"a receiver is healthy": "receiver 2 had no faults at all"})
 
@@ -95,6 +98,7 @@ class Faults:
         self._transports = transports
         self._ports = {site: (of_site,) if isinstance(of_site, int) else of_site for site, of_site in ports.items()}
         self._refused: set[int] = set()
+        self._moments: dict[str, Fault] = {}  # what each request to a site meets now
         self._tasks: list[asyncio.Task[None]] = []
         self.is_on = False
         if choices.happens("a receiver is healthy", 0.5):
@@ -105,6 +109,7 @@ class Faults:
         self.is_on = True
         self._refuse_connections()
         loops = [self._break_connections(), self._move_clock(), *(self._go_away(site) for site in self._ports)]
+        loops += [self._have_bad_moments(site) for site in self._ports]
         self._tasks = [asyncio.create_task(loop) for loop in loops]
 
     async def stop(self) -> None:
@@ -133,7 +138,7 @@ class Faults:
     def _choose(self, site: str, *, is_webhook: bool) -> Fault | None:
         possible = [*FAULTS[site], *(_OF_WEBHOOKS if is_webhook else ())]
         happening = [fault for fault in possible if self._choices.happens(f"{site} {fault}", SHARES[site])]
-        return next(iter(happening), None)
+        return self._moments.get(site, next(iter(happening), None))
 
     async def _meet(self, fault: Fault, name: str, application: Any, scope: Any, receive: Any, send: Any) -> None:
         match fault:
@@ -141,7 +146,7 @@ class Faults:
                 await asyncio.sleep(self._choices.pick("seconds", _SLOW_S, of=name))
                 await application(scope, receive, send)
             case Fault.SLOW_RESPONSE:
-                seconds = self._choices.pick("seconds", _SLOW_S, of=name)
+                seconds = self._choices.pick("seconds", _SLOW_RESPONSE_S, of=name)
                 await application(scope, receive, _delayed(send, seconds))
             case Fault.TWICE:
                 body = await read_body(receive)
@@ -181,6 +186,8 @@ class Faults:
                     continue
                 open_ones = self._connections(ports)
                 if open_ones:
+                    now_s = asyncio.get_running_loop().time()
+                    self._observed.away.append((site, now_s, now_s))
                     self._reset(open_ones[self._choices.pick("connection", range(len(open_ones)), of=f"{site} reset")])
 
     async def _go_away(self, site: str) -> None:
@@ -189,11 +196,25 @@ class Faults:
             await asyncio.sleep(_AWAY_EVERY_S)
             if not self._choices.happens(f"{site} away", 0.15) or self._is_healthy(site):
                 continue
+            seconds = self._choices.between("seconds", 1, 20, of=f"{site} away")
+            now_s = asyncio.get_running_loop().time()
+            self._observed.away.append((site, now_s, now_s + seconds))
             self._refused.update(ports)
             for transport in self._connections(ports):
                 self._reset(transport)
-            await asyncio.sleep(self._choices.between("seconds", 1, 20, of=f"{site} away"))
+            await asyncio.sleep(seconds)
             self._refused.difference_update(ports)
+
+    async def _have_bad_moments(self, site: str) -> None:
+        """Let each request to a site meet the same fault: several fail at once, as they do when something is wrong."""
+        while self.is_on:
+            await asyncio.sleep(_AWAY_EVERY_S)
+            name = f"{site} has a bad moment"
+            if not self._choices.happens(name, 0.15) or self._is_healthy(site):
+                continue
+            self._moments[site] = self._choices.pick("fault", FAULTS[site], of=name)
+            await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=name))
+            del self._moments[site]
 
     async def _move_clock(self) -> None:
         while self.is_on:

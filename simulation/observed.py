@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,7 @@ class SubscriptionTerms:
     modes: tuple[str, ...]
     is_steady: bool
     deleted_s: float | None = None
+    paused: list[tuple[float, float]] = field(default_factory=list)  # from when to when it was to get nothing
 
 
 @dataclass
@@ -73,6 +74,9 @@ class Observed:
     storage_failures: list[tuple[float, float]] = field(default_factory=list)  # from when to when the disk failed
     held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
     retries: list[float] = field(default_factory=list)  # when the administrator let receivers be called at once
+    away: list[tuple[str, float, float]] = field(default_factory=list)  # a site that was away, or lost a connection
+    postbacks: dict[str, list[str]] = field(default_factory=dict)  # the texts of a message's buttons, by its id
+    on_answer: dict[str, Callable[[], None]] = field(default_factory=dict)  # called when the operator has its answer
     healthy_sites: set[str] = field(default_factory=set)  # those without any fault
     broken: list[str] = field(default_factory=list)  # promises broken while it ran
 
@@ -121,6 +125,9 @@ class Observed:
                     exchange.status, exchange.ended_s = message["status"], _now_s()
                     retry_after = dict(message["headers"]).get(b"retry-after")
                     exchange.retry_after_s = None if retry_after is None else int(retry_after)
+                elif scope["path"].startswith("/operator"):
+                    for notify in list(self.on_answer.values()):
+                        notify()
 
             await application(scope, receive_part, send_part)
 

@@ -11,10 +11,13 @@ from simulation.client import Response, request
 from simulation.observed import Acknowledged, Observed, SubscriptionTerms
 from simulation.story import tell
 
-WITHIN_S: Final = (3, 0.02)
+WITHIN_S: Final = (3, 0.02, 30)
 PHONES: Final = ("15560000001", "15560000002", "15560000003")
 TURNS: Final = 4
 TURN_EVERY_S: Final = 7
+REPEATED_AFTER_S: Final = (0, 1, 10)
+LONG_TEXT: Final = "x" * 300
+"""Longer than what the operator returns of a button: then the service sends a reference to its own message."""
 _SESSION_MESSAGES: Final = (
     {"type": "text", "text": "Your driver is here"},
     {"type": "location", "longitude": 13.4, "latitude": 52.5, "name": "Office", "address": "Main Street 1"},
@@ -25,6 +28,8 @@ declare(
     {
         "partner sends a session message": "a partner sent a session message",
         "partner sends twice in a row": "a partner sent two messages to one recipient, the second after the first",
+        "partner repeats a request": "a partner sent a request again with its idempotency key",
+        "partner gives long postback texts": "a partner gave the buttons of a message texts of 300 characters",
         "partner creates a template": "a partner created a template",
         "partner creates a bad template": "a partner created a template that the operator rejects",
         "partner adds a subscription": "a partner added a subscription",
@@ -54,6 +59,7 @@ class PartnerActor:
         self._account, self._choices, self._observed = account, choices, observed
         self._ports, self._check_acknowledged = ports, check_acknowledged
         self._name = f"partner {account.number}"
+        self._keys = 0  # of requests that are repeated
         self._within_s = choices.pick(f"{self._name} sends within", WITHIN_S)
 
     async def send_messages(self, count: int) -> None:
@@ -80,20 +86,41 @@ class PartnerActor:
                 await self.send(app, to, {"message": json.dumps(message)}, "/wa/api/v1/msg")
             else:
                 template = {"id": self._account.template_id, "params": ["Ann", str(nth)]}
-                postbacks = [{"index": 0, "text": f"yes-{nth}"}, {"index": 1, "text": f"no-{nth}"}]
-                form = {"template": json.dumps(template), "postbackTexts": json.dumps(postbacks)}
-                await self.send(app, to, form, "/wa/api/v1/template/msg")
+                more = LONG_TEXT if choices.happens("partner gives long postback texts", 0.3) else ""
+                texts = [f"yes-{nth}{more}", f"no-{nth}{more}"]
+                form = {"template": json.dumps(template), "postbackTexts": write_postbacks(texts)}
+                await self.send(app, to, form, "/wa/api/v1/template/msg", texts)
 
-    async def send(self, app: AppAccount, to: str, form: dict[str, str], path: str) -> None:
-        """Send one message; note it if it is acknowledged."""
+    async def send(
+        self, app: AppAccount, to: str, form: dict[str, str], path: str, postbacks: Sequence[str] = ()
+    ) -> None:
+        """Send one message, at times again with its idempotency key; note it if it is acknowledged.
+
+        Args:
+            postbacks: the texts of its buttons, which are in the form too.
+        """
         began_s = _now_s()
         form = {"channel": "whatsapp", "source": app.source, "destination": to, "src.name": app.name} | form
-        response = await request(self._choose_port(), "POST", path, {"apikey": self._account.api_keys[-1]}, form=form)
-        if response is not None and response.status == 200 and response.body is not None:
-            message_id = response.body["messageId"]
-            self._acknowledge(Acknowledged(message_id, app.id, to, began_s, _now_s()), "messages")
-        answered = "nothing" if response is None else response.status
-        tell(f"{app.name} sent a message to {to}, and got {answered}")
+        headers = {"apikey": self._account.api_keys[-1]}
+        repeated_after_s: list[float] = []
+        if self._choices.happens("partner repeats a request", 0.3):
+            repeated_after_s = [self._choices.pick("seconds", REPEATED_AFTER_S, of="partner repeats a request")]
+            self._keys += 1
+            headers["Idempotency-Key"] = f"{self._name}-{self._keys}"
+        ids = set[str]()
+        for pause_s in (0, *repeated_after_s):
+            await asyncio.sleep(pause_s)
+            response = await request(self._choose_port(), "POST", path, headers, form=form)
+            if response is not None and response.status == 200 and response.body is not None:
+                message_id = response.body["messageId"]
+                self._observed.postbacks[message_id] = list(postbacks)
+                if message_id not in ids:
+                    self._acknowledge(Acknowledged(message_id, app.id, to, began_s, _now_s()), "messages")
+                ids.add(message_id)
+            answered = "nothing" if response is None else response.status
+            tell(f"{app.name} sent a message to {to}, and got {answered}")
+        if len(ids) > 1:
+            self._observed.broken.append(f"one idempotency key made {len(ids)} messages: {sorted(ids)}")
 
     def _acknowledge(self, one: Acknowledged, table: str) -> None:
         self._observed.acknowledged.append(one)
@@ -140,8 +167,11 @@ class PartnerActor:
             self._observed.subscriptions[path].modes = MODES[0]  # it may get any of both
             await self._call("PUT", app, f"subscription/{number}", {"modes": "READ,MESSAGE"})
         elif happening[0] == "pauses":
-            await self._call("PUT", app, f"subscription/{number}", {"active": "false"})
+            is_paused = _succeeded(await self._call("PUT", app, f"subscription/{number}", {"active": "false"}))
+            paused_s = _now_s()
             await asyncio.sleep(self._choices.between("seconds", 0, 5, of="partner pauses a subscription"))
+            if is_paused:
+                self._observed.subscriptions[path].paused.append((paused_s, _now_s()))
             for _ in range(100):
                 if _succeeded(await self._call("PUT", app, f"subscription/{number}", {"active": "true"})):
                     break
@@ -155,6 +185,11 @@ class PartnerActor:
     async def _call(self, method: str, app: AppAccount, path: str, form: dict[str, str] | None) -> Response | None:
         headers = {"Authorization": app.token}
         return await request(self._choose_port(), method, f"/partner/app/{app.id}/{path}", headers, form=form)
+
+
+def write_postbacks(texts: Sequence[str]) -> str:
+    """Return the field `postbackTexts` of a form, with a text for each button."""
+    return json.dumps([{"index": index, "text": text} for index, text in enumerate(texts)])
 
 
 def _succeeded(response: Response | None) -> bool:

@@ -49,7 +49,8 @@ class Phone:
             if happens("phone writes", 0.3):
                 await self._write()
             if happens("phone taps", 0.4):
-                await self._control("POST", "/tap", {"index": 0})
+                index = self._choices.pick("button", (0, 1), of="phone taps")
+                await self._control("POST", "/tap", {"index": index})
             if happens("phone reads", 0.3):
                 await self._control("POST", "/read", {})
             if happens("phone is offline", 0.1):

@@ -32,6 +32,7 @@ PAUSES_S: Final = (0, 0, 0.05, 0.3, 1, 20)
 MAX_STEPS: Final = 6000
 """Between two kills: about as many as all messages take under faults."""
 MAX_OPERATIONS: Final = 400
+MAX_ANSWERS: Final = 40
 STARTING_STEPS: Final = 150
 SHARE: Final = 0.25
 """Of the kills of each kind, for each of the kills that there may be."""
@@ -305,10 +306,13 @@ class Killer:
         name = process.name
         self._between = {death: f"{name}: {death} between steps" for death in Death}
         self._within = {death: f"{name}: {death} within a write" for death in Death}
+        self._after_answer = {death: f"{name}: {death} after it answered" for death in Death}
         self._while_starting = f"{name}: {Death.KILLED} while it started"
         declare({self._while_starting: f"the process {name} {Death.KILLED} while it started"})
         declare({kind: f"the process {name} {death} between two steps" for death, kind in self._between.items()})
         declare({kind: f"the process {name} {death} while it wrote" for death, kind in self._within.items()})
+        words = "just after it had answered the operator"
+        declare({kind: f"the process {name} {death} {words}" for death, kind in self._after_answer.items()})
 
     async def run(self, most: int, until_s: float) -> None:
         """Kill the process at most this often, and start it again; return at the latest at this time of the loop."""
@@ -340,7 +344,7 @@ class Killer:
         """Choose the next kill; return how long the process will be away, None if it is not killed this time."""
         self._killed.clear()
         chosen: tuple[str, Death] | None = None
-        for death, kind in [*self._between.items(), *self._within.items()]:
+        for death, kind in [*self._between.items(), *self._within.items(), *self._after_answer.items()]:
             if self._choices.happens(kind, SHARE) and chosen is None:
                 chosen = kind, death
                 after = self._choices.between("after", 0, 1, of=kind)
@@ -350,6 +354,9 @@ class Killer:
         if chosen is None:
             return None
         kind, death = chosen
+        if kind in self._after_answer.values():
+            self._count_answers(int(MAX_ANSWERS**after), death, sent_arrives=sent_arrives)
+            return pause_s
         most = MAX_STEPS if kind in self._between.values() else MAX_OPERATIONS
         steps = most**after if is_early else most * after
         is_within = kind in self._within.values()
@@ -378,9 +385,25 @@ class Killer:
         else:
             self._alarm = _loop().after_steps(left, strike)
 
+    def _count_answers(self, left: int, death: Death, *, sent_arrives: bool) -> None:
+        """Kill the process at the step in which the operator gets so many answers: what is not stored then is lost.
+
+        Of several processes, the one that is killed may not be the one that has answered.
+        """
+
+        def count() -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                self._observed.on_answer.pop(self._process.name, None)
+                self._count_down(1, death, sent_arrives=sent_arrives)
+
+        self._observed.on_answer[self._process.name] = count
+
     def _disarm(self) -> None:
         _loop().cancel_alarm(self._alarm)
         self._storage.on_operation = None
+        self._observed.on_answer.pop(self._process.name, None)
 
 
 def close_connections(host: Any) -> None:

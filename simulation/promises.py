@@ -6,15 +6,25 @@ Written from that page, not from the code. A broken promise is a sentence in `Ob
 import asyncio
 import contextlib
 import itertools
+import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from simulation.accounts import PartnerAccount
+from simulation.accounts import BUTTONS, PartnerAccount
+from simulation.leftovers import find_stale_marks
 from simulation.observed import Observed
-from simulation.received import CallbackSeen, by_path_and_subject, not_overtaken, read_callbacks, read_webhooks
+from simulation.received import (
+    CallbackSeen,
+    by_path_and_subject,
+    lost_template_update,
+    not_overtaken,
+    read_callbacks,
+    read_tap,
+    read_webhooks,
+)
 
 RANKS: Final = {"enqueued": 1, "sent": 2, "delivered": 4, "read": 5}
 FAILED_RANK: Final = 3  # "to failed from any state before delivered"
@@ -22,7 +32,7 @@ UNCERTAIN_CODE: Final = 4002
 ORDER_HOLD_S: Final = 900
 NO_PROGRESS_S: Final = 60
 DELETED_WITHIN_S: Final = 1
-"""A callback that had left before a deletion was acknowledged may arrive so much later."""
+"""A callback that had left before a deletion or a pause was acknowledged may arrive so much later."""
 
 _JOBS: Final = (
     "SELECT position, queue, ordering_key, due_ms, attempt, state, note, ref FROM queue_jobs ORDER BY position"
@@ -74,6 +84,7 @@ class Promises:
             for row in {(row[1], row[2]): row for row in reversed(rows)}.values()  # the others wait for these
             if row[3] <= now_ms
         ]
+        self._observed.broken += find_stale_marks(self._observed, [(row[7], row[5]) for row in (*jobs, *callbacks)])
         self._standing = {row: self._standing.get(row, now_s) for row in due}
         for row, since_s in self._standing.items():
             if now_s - since_s >= NO_PROGRESS_S:
@@ -99,6 +110,8 @@ class Promises:
         self._check_order(callbacks)
         self._check_states(callbacks)
         await self._check_completeness(callbacks)
+        self._check_postbacks(callbacks)
+        await self._check_templates()
 
     def _check_sizes(self, transports: list[Any], in_flight: list[str]) -> None:
         """Memory and tables return to their size."""
@@ -150,6 +163,8 @@ class Promises:
             terms = self._observed.subscriptions[one.path]
             if one.event.upper() not in terms.modes:
                 self._break(f"{one.path} got {one.event}, which it did not ask for")
+            if any(from_s + DELETED_WITHIN_S < one.exchange.began_s < to_s for from_s, to_s in terms.paused):
+                self._break(f"{one.path} got a callback while it was paused")
             if terms.deleted_s is not None and one.exchange.began_s > terms.deleted_s + DELETED_WITHIN_S:
                 self._break(f"{one.path} got a callback after it was deleted")
 
@@ -199,6 +214,8 @@ class Promises:
         for message_id, state in states.items():
             if state in ("accepted", "uncertain"):
                 self._break(f"{message_id} is {state} at the end")
+            if state in RANKS and message_id not in self._sent:
+                self._break(f"{message_id} is {state}, and the operator has never accepted it")
             required = {state} | not_overtaken(statuses[message_id], {**RANKS, "failed": FAILED_RANK})
             reported = {status.name for status in statuses[message_id]}
             for path in self._steady(app_of[message_id]):
@@ -222,6 +239,30 @@ class Promises:
             for path in self._steady(app.id):
                 if "MESSAGE" in self._observed.subscriptions[path].modes and not seen[path][wamid]:
                     self._break(f"{wamid} of a phone was not called back to {path}")
+
+    def _check_postbacks(self, callbacks: list[CallbackSeen]) -> None:
+        """A tapped button returns the text that was given for it, not its neighbour's or another message's."""
+        for one in callbacks:
+            tapped = read_tap(one.exchange.body) if one.event == "message" else None
+            texts = None if tapped is None else self._observed.postbacks.get(tapped.message_id)
+            if tapped is None or not texts:
+                continue
+            expected = dict(zip(BUTTONS, texts, strict=True))[tapped.label]
+            if tapped.postback != expected:
+                self._break(f"the tapped button {tapped.label!r} returned {tapped.postback!r} and not {expected!r}")
+
+    async def _check_templates(self) -> None:
+        """A template has the status that the operator gave it, unless a webhook about it was lost on the way."""
+        if lost_template_update(self._observed.exchanges):
+            return
+        stored = await self._store(
+            "SELECT operator_template_id, status FROM templates WHERE operator_template_id <> ''"
+        )
+        of_operator = self._rows("simulator", "SELECT key, body FROM state WHERE kind = 'template'")[0]
+        statuses = {key: json.loads(body)["status"] for key, body in of_operator}
+        for number, status in stored[0]:
+            if statuses.get(number, status) != status:
+                self._break(f"template {number} is {status}, and {statuses[number]} at the operator")
 
     # What was observed, read.
 

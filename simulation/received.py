@@ -22,6 +22,14 @@ class CallbackSeen(NamedTuple):
     exchange: Exchange
 
 
+class Tap(NamedTuple):
+    """A tapped button of a template."""
+
+    message_id: str  # ours, of the message with the button
+    label: str
+    postback: str | None
+
+
 class Status(NamedTuple):
     """A status that the operator posted: from when to when, and its place in the post."""
 
@@ -76,6 +84,32 @@ def read_webhooks(exchanges: Iterable[Exchange]) -> tuple[defaultdict[str, list[
                 for item in value.get("messages", ()):
                     inbound[item["id"]] = value["metadata"]["phone_number_id"]
     return statuses, inbound
+
+
+def read_tap(body: bytes) -> Tap | None:
+    """Return what a callback says about a tapped button; None if it is about something else, or our id is not known."""
+    members = json.loads(body)
+    if "entry" in members:
+        (message,) = members["entry"][0]["changes"][0]["value"]["messages"]
+        if message["type"] != "button" or "gs_id" not in message.get("context", {}):
+            return None
+        return Tap(message["context"]["gs_id"], message["button"]["text"], message["button"].get("payload"))
+    payload = members["payload"]
+    if payload["type"] != "quick_reply" or "gsId" not in payload.get("context", {}):
+        return None
+    inner = payload["payload"]
+    return Tap(payload["context"]["gsId"], inner["text"], inner.get("postbackText"))
+
+
+def lost_template_update(exchanges: Iterable[Exchange]) -> bool:
+    """True if the operator was told that a webhook about a template was received, and the service never got it."""
+    return any(
+        b"message_template_status_update" in one.body
+        and one.status == 200
+        and all(run.status != 200 for run in one.runs)
+        for one in exchanges
+        if one.path.startswith("/operator/webhook/")
+    )
 
 
 def by_path_and_subject(callbacks: list[CallbackSeen]) -> defaultdict[str, defaultdict[str, list[CallbackSeen]]]:

@@ -14,11 +14,12 @@ from sqlalchemy import text
 
 from simulation.accounts import PORTS, Receiver, make_partners, seed_operator, seed_service
 from simulation.administrator import Administrator
-from simulation.choices import Choices
+from simulation.choices import Choices, declare
 from simulation.configuration import Configuration
 from simulation.defects import take_defects
 from simulation.disk import Disk
 from simulation.faults import Faults, MachineClock
+from simulation.leftovers import find_leftovers
 from simulation.machine import Listener
 from simulation.observed import Observed
 from simulation.partners import PHONES, PartnerActor
@@ -50,6 +51,9 @@ LOOK_EVERY_S: Final = 20
 UNCERTAIN_FOR_S: Final = 90
 """Longer than any fault; shorter than usual, because virtual time has a price too."""
 CONNECTIONS_END_WITHIN_S: Final = 20
+REJECTED: Final = (3, 0, 10)
+
+declare({"a receiver rejects a callback": "a receiver rejected one of its callbacks for most of an hour"})
 
 
 @dataclass
@@ -154,7 +158,7 @@ class World:
         await self.simulator.open()
         for partner in self.partners:
             await seed_operator(self.simulator, partner)
-        self._receivers = receivers = {name: Receiver() for name in PORTS if name.startswith("receiver")}
+        self._receivers = receivers = {name: self._make_receiver() for name in PORTS if name.startswith("receiver")}
         others = {"operator": self.simulator.application, **receivers}
         self._servers = [
             HttpServer(self._observe(application, name), Listener(PORTS[name])) for name, application in others.items()
@@ -169,6 +173,11 @@ class World:
     async def _seed_service(self, waypost: Waypost) -> None:
         for partner in self.partners:
             await seed_service(waypost, partner, self._choices, self.observed)
+
+    def _make_receiver(self) -> Receiver:
+        if not self._choices.happens("a receiver rejects a callback", 0.04) or not self._has_faults:
+            return Receiver()
+        return Receiver(self._choices.pick("callback", REJECTED, of="a receiver rejects a callback"))
 
     def _observe(self, application: Any, name: str) -> Any:
         inside = self.observed.inside(application)
@@ -235,6 +244,7 @@ class World:
         in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
         apps = [app for partner in self.partners for app in partner.apps]
+        self.observed.broken += find_leftovers([process.waypost for process in self.processes])
         self.observed.broken += [*check_timing(self.observed, apps, UNCERTAIN_FOR_S), *take_defects()]
         rows = await self._read("SELECT state FROM messages")
         return Outcome(
