@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+import resource
 import shlex
 import subprocess
 import sys
@@ -114,6 +115,7 @@ class _Report:
             values: dict[str, Any] = {
                 "seeds": seeds,
                 "seconds": round(took_s, 3),
+                "core_seconds": round(_core_s(), 1),
                 "steps": self._steps,
                 "first_failure": first,
                 "broken": self.failed.get(first, []) if first is not None else [],
@@ -141,6 +143,12 @@ class _Report:
     def print_line(self, line: str) -> None:
         """Print a line above the progress."""
         print(f"\r\033[K{line}" if self._is_rewritten else line, file=self._file, flush=True)
+
+
+def _core_s() -> float:
+    """Return the processor time of this process and of all its runs, in seconds."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def command(one: Run) -> str:

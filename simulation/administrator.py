@@ -28,6 +28,7 @@ _ACTIONS: Final = {
 }
 _READS: Final = ("/admin/waits", "/admin/queues", "/admin/subscriptions", "/admin/dead-letters", "/admin/messages")
 _SHARE: Final = 0.12
+SMALL_QUOTA: Final = 12
 
 declare(_ACTIONS)
 
@@ -123,7 +124,9 @@ class Administrator:
             partner.graph_tokens.append(token)
 
     async def _change_quotas(self, partner: PartnerAccount) -> None:
-        body = {"message_quota": 1000, "callback_quota": 1000}
+        """Give a partner quotas: the smaller one is reached, but not by what waits at once in the second round."""
+        quota = self._choices.pick("messages", (1000, SMALL_QUOTA), of="administrator changes quotas")
+        body = {"message_quota": quota, "callback_quota": 1000}
         await self.call("PUT", f"/admin/partners/{partner.number}/quotas", body)
 
     async def _restart_service(self, _partner: PartnerAccount) -> None:

@@ -18,8 +18,10 @@ TURN_EVERY_S: Final = 7
 REPEATED_AFTER_S: Final = (0, 1, 10)
 LONG_TEXT: Final = "x" * 300
 """Longer than what the operator returns of a button: then the service sends a reference to its own message."""
+LABEL: Final = "sent once: "
+"""Followed in the text of a message by a name of its own: the operator must get each at most once."""
 _SESSION_MESSAGES: Final = (
-    {"type": "text", "text": "Your driver is here"},
+    {"type": "text", "text": LABEL},
     {"type": "location", "longitude": 13.4, "latitude": 52.5, "name": "Office", "address": "Main Street 1"},
     {"type": "image", "originalUrl": f"http://127.0.0.1:{PORTS['receiver 2']}/a.jpg", "previewUrl": ""},
 )
@@ -60,6 +62,7 @@ class PartnerActor:
         self._ports, self._check_acknowledged = ports, check_acknowledged
         self._name = f"partner {account.number}"
         self._keys = 0  # of requests that are repeated
+        self._labels = 0
         self._within_s = choices.pick(f"{self._name} sends within", WITHIN_S)
 
     async def send_messages(self, count: int) -> None:
@@ -83,9 +86,10 @@ class PartnerActor:
         for _ in range(2 if choices.happens("partner sends twice in a row", 0.3) else 1):
             if choices.happens("partner sends a session message", 0.4):
                 message = choices.pick("session message", _SESSION_MESSAGES, of="partner sends a session message")
+                message = {name: self._label() if text == LABEL else text for name, text in message.items()}
                 await self.send(app, to, {"message": json.dumps(message)}, "/wa/api/v1/msg")
             else:
-                template = {"id": self._account.template_id, "params": ["Ann", str(nth)]}
+                template = {"id": self._account.template_id, "params": ["Ann", self._label()]}
                 more = LONG_TEXT if choices.happens("partner gives long postback texts", 0.3) else ""
                 texts = [f"yes-{nth}{more}", f"no-{nth}{more}"]
                 form = {"template": json.dumps(template), "postbackTexts": write_postbacks(texts)}
@@ -125,6 +129,10 @@ class PartnerActor:
     def _acknowledge(self, one: Acknowledged, table: str) -> None:
         self._observed.acknowledged.append(one)
         self._check_acknowledged(one.id, table)
+
+    def _label(self) -> str:
+        self._labels += 1
+        return f"{LABEL}{self._account.number}.{self._labels}"
 
     def _choose_port(self) -> int:
         return self._choices.pick(f"{self._name} port", self._ports)

@@ -1,7 +1,8 @@
 """Planted faults: how many seeds the simulation needs to find mistakes that an engineer could make.
 
 `python -m simulation.planted [NAME ...] --seeds 500` applies each row of `planted.toml` to a copy of the source, and
-runs seeds until a promise breaks. The checkout is never changed.
+runs seeds until a promise breaks. The checkout is never changed. With `--json simulation/planted.json` the result is
+kept: rows that were not run stay as they are there, each with the revision at which it was run.
 """
 
 import argparse
@@ -12,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -53,12 +53,13 @@ class PlantedFault:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The first seed that broke a promise; None if none of them did."""
+    """The first seed that broke a promise; None if none of the seeds that were tried did."""
 
     name: str
     seed: int | None
+    tried: int
     message: str
-    took_s: float
+    core_s: float
 
 
 def read_faults() -> list[PlantedFault]:
@@ -91,28 +92,33 @@ class Finder:
 
     def find(self, fault: PlantedFault) -> Finding:
         """Run seeds with a fault until one breaks a promise."""
-        began_s = time.perf_counter()
+        core_s = 0.0
         arguments = (*self._arguments, *fault.arguments)
         first = 1
         with tempfile.TemporaryDirectory() as folder:
             plant(fault, self._source, Path(folder))
             while first <= self._seeds:
-                seed, message = self._first_failure(folder, f"{first}-{self._seeds}", arguments)
+                seed, message, took_s = self._first_failure(folder, f"{first}-{self._seeds}", arguments)
+                core_s += took_s
                 if seed is None:
                     break
                 if not self._fails_without(seed, arguments):
-                    return Finding(fault.name, seed, message, round(time.perf_counter() - began_s, 1))
+                    return Finding(fault.name, seed, seed, message, round(core_s, 1))
                 first = seed + 1
-        return Finding(fault.name, None, "", round(time.perf_counter() - began_s, 1))
+        return Finding(fault.name, None, self._seeds, "", round(core_s, 1))
 
     def _fails_without(self, seed: int, arguments: tuple[str, ...]) -> bool:
         if (seed, arguments) not in self._fails_anyway:
-            found, _ = self._first_failure(str(self._source), str(seed), arguments)
+            found, _, _ = self._first_failure(str(self._source), str(seed), arguments)
             self._fails_anyway[seed, arguments] = found is not None
         return self._fails_anyway[seed, arguments]
 
-    def _first_failure(self, source: str, seeds: str, arguments: tuple[str, ...]) -> tuple[int | None, str]:
-        """Return the first seed that fails with a source, and its first problem; of an exception, the last line."""
+    def _first_failure(self, source: str, seeds: str, arguments: tuple[str, ...]) -> tuple[int | None, str, float]:
+        """Return the first seed that fails with a source, its first problem, and the core seconds of all that were run.
+
+        Raises:
+            RuntimeError: the simulation did not run.
+        """
         search = ("--seeds", seeds, "--until-failure", "--jobs", "1", "--json", "--quiet")
         run = subprocess.run(
             [self._interpreter, "-m", "simulation", *search, *arguments],
@@ -123,18 +129,38 @@ class Finder:
             check=False,
         )
         if not run.stdout:
-            print(f"the simulation did not run: {run.stderr[-2000:]}", file=sys.stderr)
-            return None, ""
+            raise RuntimeError(f"the simulation did not run: {run.stderr[-2000:]}")
         result = json.loads(run.stdout)
         message: str = result["broken"][0] if result["broken"] else ""
         if message.startswith("Traceback"):
-            message = message.splitlines()[-1]
-        return result["first_failure"], message[:MAX_MESSAGE_CHARS]
+            message = message.splitlines()[-1]  # of an exception
+        return result["first_failure"], message[:MAX_MESSAGE_CHARS], result["core_seconds"]
+
+
+def keep(findings: Sequence[Finding], messages: int, path: Path) -> None:
+    """Write findings to a file, beside those of other faults of the table that are there already."""
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    rows = {row["name"]: row for row in (json.loads(path.read_text("utf-8"))["faults"] if path.exists() else ())}
+    for found in findings:
+        rows[found.name] = {**asdict(found), "messages": messages, "revision": git.stdout.strip()}
+    in_order = [rows[fault.name] for fault in read_faults() if fault.name in rows]
+    needed = [row["seed"] for row in in_order if row["seed"] is not None]
+    result = {
+        "found": len(needed),
+        "of": len(read_faults()),
+        "not_run": [fault.name for fault in read_faults() if fault.name not in rows],
+        "median_seeds": statistics.median(needed) if needed else None,
+        "faults": in_order,
+    }
+    path.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main(options: argparse.Namespace) -> int:
     """Find the faults, and print the table; return 1 if one was not found."""
     faults = [fault for fault in read_faults() if not options.names or fault.name in options.names]
+    if unknown := set(options.names) - {fault.name for fault in faults}:
+        print(f"There is no fault {sorted(unknown)}.", file=sys.stderr)
+        return 2
     python = find_python()
     if python is None:
         print("The simulation needs Python 3.12 or newer.", file=sys.stderr)
@@ -146,16 +172,13 @@ def main(options: argparse.Namespace) -> int:
             found = task.result()
             findings.append(found)
             seed = "-" if found.seed is None else found.seed
-            print(f"{seed:>5}  {found.took_s:6.1f} s  {found.name}: {found.message or 'not found'}", flush=True)
-    order = [fault.name for fault in faults]
-    findings.sort(key=lambda found: order.index(found.name))
+            message = found.message if found.seed is not None else f"not found in {found.tried} seeds"
+            print(f"{seed:>5}  {found.core_s:6.1f} s  {found.name}: {message}", flush=True)
+            if options.json:
+                keep([found], options.messages, options.json)
     needed = [found.seed for found in findings if found.seed is not None]
     median = statistics.median(needed) if needed else None
     print(f"{len(needed)} of {len(findings)} found, with a median of {median} seeds")
-    if options.json:
-        result = {"seeds": options.seeds, "found": len(needed), "of": len(findings), "median_seeds": median}
-        rows = [asdict(found) for found in findings]
-        options.json.write_text(json.dumps({**result, "faults": rows}, indent=1) + "\n", encoding="utf-8")
     return 0 if len(needed) == len(findings) else 1
 
 
@@ -165,5 +188,5 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=500, help="How many are run at most for each fault.")
     parser.add_argument("--jobs", type=int, default=2, help="How many faults are looked for at a time.")
     parser.add_argument("--messages", type=int, default=20, help="Of each seed.")
-    parser.add_argument("--json", type=Path, help="A file for the result.")
+    parser.add_argument("--json", type=Path, help="A file that the result is added to.")
     sys.exit(main(parser.parse_args()))

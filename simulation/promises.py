@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
@@ -16,6 +17,7 @@ from typing import Any, Final
 from simulation.accounts import BUTTONS, PartnerAccount
 from simulation.leftovers import find_stale_marks
 from simulation.observed import Observed
+from simulation.partners import LABEL
 from simulation.received import (
     CallbackSeen,
     by_path_and_subject,
@@ -34,6 +36,7 @@ NO_PROGRESS_S: Final = 60
 DELETED_WITHIN_S: Final = 1
 """A callback that had left before a deletion or a pause was acknowledged may arrive so much later."""
 
+_LABEL: Final = re.compile(LABEL + r"[\d.]+")
 _JOBS: Final = (
     "SELECT position, queue, ordering_key, due_ms, attempt, state, note, ref FROM queue_jobs ORDER BY position"
 )
@@ -133,12 +136,16 @@ class Promises:
         (found,) = await self._store("SELECT id FROM messages UNION ALL SELECT id FROM templates")
         stored = {key for (key,) in found}
         positions = self._sent
-        query = "SELECT callback_data, position FROM messages WHERE is_inbound=0 ORDER BY position"
-        for data, position in self._rows("simulator", query)[0]:
+        query = "SELECT callback_data, position, content FROM messages WHERE is_inbound=0 ORDER BY position"
+        labels = Counter[str]()
+        for data, position, content in self._rows("simulator", query)[0]:
             message_id = data.split(" ")[0]
+            labels.update(_LABEL.findall(content))
             if message_id in positions:
                 self._break(f"{message_id} was sent twice")
             positions[message_id] = position
+        for label in [label for label, count in labels.items() if count > 1]:
+            self._break(f"the request {label!r} was sent as {labels[label]} messages")
         sent = [one for one in self._observed.acknowledged if one.id in positions]
         for one in self._observed.acknowledged:
             if one.id not in stored:
@@ -224,9 +231,7 @@ class Promises:
                     required |= {"enqueued"}
                 for name in sorted(required - names):
                     if name.upper() in self._observed.subscriptions[path].modes:
-                        self._break(
-                            f"{message_id} is {state}, and {name} was not called back to {path}: {sorted(names)}"
-                        )
+                        self._break(f"{message_id} is {state}, and {path} did not get {name}: {sorted(names)}")
                 if invented := names - reported - {"enqueued", "failed"}:
                     self._break(f"{path} got {invented} of {message_id}, which never happened")
                 codes = {one.code for one in seen[path][message_id] if one.event == "failed"}

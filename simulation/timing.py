@@ -22,6 +22,10 @@ GRACE_S: Final = 0.5
 """A request that left before a response came may arrive so much later."""
 EFFECT_S: Final = 60
 """For so long a jump of the clock, or a person's request to retry, may change when something is due."""
+OUTAGE_FAILURES: Final = 3
+"""So many failures in a row, and a receiver is taken to be away."""
+RECOVERY_S: Final = 8
+"""Longest time from the first success after an outage to the next attempt of what had failed before."""
 NEIGHBOUR_S: Final = 5
 """Longest way of a status from the operator to a healthy receiver. Nothing on it waits for anybody else: two commits and
 one request of a few milliseconds; the only pause that is allowed is that of slots, which is 1 s."""
@@ -34,6 +38,7 @@ def check_timing(observed: Observed, apps: Iterable[AppAccount], uncertain_for_s
     yield from _check_paces(observed, apps)
     yield from _check_neighbours(observed, callbacks)
     yield from _check_retries(observed)
+    yield from _check_recoveries(observed)
     yield from _check_uncertain(observed, uncertain_for_s)
     for one in observed.exchanges:
         if one.site != "service" and any(from_s < one.began_s < to_s for from_s, to_s in observed.held):
@@ -107,6 +112,51 @@ def _check_retries(observed: Observed) -> Iterable[str]:
             between = [at_s for at_s in reasons if failed.began_s <= at_s <= next_one.began_s]
             if 0 < again_after_s < FIRST_RETRY_S and not between and not _is_disturbed(observed, ended_s, next_one):
                 yield f"callback {callback_id} was sent again {again_after_s:.2f} s after it had failed"
+
+
+def _check_recoveries(observed: Observed) -> Iterable[str]:
+    """What failed during an outage of a receiver does not wait for its own schedule once the receiver is back."""
+    if any(one.path.endswith("/replay") for one in observed.exchanges):
+        return  # then a second attempt does not mean that the first one failed
+    for path, calls in _calls(observed).items():
+        if path not in observed.subscriptions:
+            continue
+        ended = sorted((one for one in calls if one.ended_s is not None), key=lambda one: one.ended_s or 0)
+        last = {one.headers["waypost-callback-id"]: one for one in calls}
+        failures = 0
+        for one in ended:
+            is_success = one.status == 200 and last[one.headers["waypost-callback-id"]] is one
+            if is_success and failures >= OUTAGE_FAILURES:
+                yield from _check_recovery(observed, path, calls, one)
+            failures = 0 if is_success else failures + 1
+
+
+def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first: Exchange) -> Iterable[str]:
+    """Check what follows the first callback that was received after an outage."""
+    back_s = first.ended_s or 0
+    tries = defaultdict[str, list[Exchange]](list)
+    for one in calls:
+        tries[one.headers["waypost-callback-id"]].append(one)
+    for callback_id, attempts in tries.items():
+        for failed, next_one in pairwise(attempts):
+            until_s = next_one.began_s
+            if not (failed.ended_s or until_s) < back_s < until_s - RECOVERY_S:
+                continue
+            failed_again = any(
+                other is not first and (other.status or 500) >= 300 and back_s < (other.ended_s or back_s + 1) < until_s
+                for other in calls
+            )
+            was_asked_to_wait = any(other.retry_after_s for other in calls if other.began_s < until_s)
+            was_away = any(
+                site == first.site and began_s < until_s and ended_s > back_s
+                for site, began_s, ended_s in observed.away
+            )
+            was_changed = any(
+                began_s < until_s and ended_s > back_s for began_s, ended_s in observed.subscriptions[path].paused
+            )
+            is_excused = failed_again or was_asked_to_wait or was_away or was_changed
+            if not is_excused and not _was_disturbed(observed, back_s, until_s):
+                yield f"{path} was back at {back_s:.1f} s, and {callback_id} was tried again at {until_s:.1f} s"
 
 
 def _check_uncertain(observed: Observed, uncertain_for_s: float) -> Iterable[str]:
