@@ -185,6 +185,26 @@ async def test_job_enqueued_while_the_listener_was_disconnected_is_found_afterwa
     assert await claim_refs_after_wait(first_process) == ["without a listener"]
 
 
+@pytest.mark.usefixtures("polls_disabled")
+async def test_job_is_notified_although_the_sending_connection_broke_while_it_was_idle(
+    open_process: ProcessOpener, store_location: PostgresLocation
+) -> None:
+    first_process, second_process = await open_process("one"), await open_process("two")
+    await wait_for_even_split(first_process, second_process)  # each has notified the other
+    assert await second_process.claim() == []
+    with connect_as_other_process(store_location) as other:
+        other.autocommit = True
+        ended = other.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE query LIKE '%pg_notify%' AND datname = current_database() AND pid <> pg_backend_pid()"
+        ).fetchall()
+
+    await first_process.enqueue("a", group=group_in(held_shards(second_process)))
+
+    assert ended
+    assert await claim_refs_after_wait(second_process) == ["a.0"]
+
+
 async def test_job_that_is_committed_after_a_later_one_is_not_missed(store_location: PostgresLocation) -> None:
     clock = ManualClock()
     first_process = await open_harness(store_location, clock, "one")

@@ -357,7 +357,8 @@ class PostgresEngine:
 
         A notification is a transaction of its own, after the one that it announces: PostgreSQL lets only one
         transaction at a time commit with a notification in it, and a flush under that lock would make all
-        processes flush one after the other. A lost notification delays its receivers until their next poll.
+        processes flush one after the other. One that is lost, because the server is away, delays its receivers until
+        their next poll.
         """
         connection: psycopg.Connection[Any] | None = None
         pause_s = MIN_NOTIFY_INTERVAL_S
@@ -372,19 +373,36 @@ class PostgresEngine:
                     payload = None
                 else:
                     payloads[next_payload] = None
-            try:
-                for notification in _pack_notifications(self._sender_id, list(payloads)):
-                    if connection is None or connection.closed:
-                        connection = self._connect()
-                        connection.autocommit = True
-                    send_notification(connection, CHANNEL, notification)
-            except psycopg.Error:
-                connection = None
+            connection = self._send_all(connection, _pack_notifications(self._sender_id, list(payloads)))
             if payload is None:
                 break
             self._closed.wait(pause_s)  # payloads of this time go with the next notification
         if connection is not None:
             connection.close()
+
+    def _send_all(
+        self, connection: psycopg.Connection[Any] | None, notifications: Sequence[str]
+    ) -> psycopg.Connection[Any] | None:
+        """Send notifications on a connection, or on a new one; return it, or None if the last one broke.
+
+        A connection that has broken while it was idle is noticed only now: it is replaced once.
+        """
+        for notification in notifications:
+            was_open = connection is not None and not connection.closed
+            for may_be_stale in (True, False) if was_open else (False,):
+                try:
+                    if connection is None or connection.closed:
+                        connection = self._connect()
+                        connection.autocommit = True
+                    send_notification(connection, CHANNEL, notification)
+                    break
+                except psycopg.Error:
+                    if connection is not None:
+                        connection.close()
+                    connection = None
+                    if not may_be_stale:
+                        return None
+        return connection
 
 
 def _close(connection: Connection) -> None:
