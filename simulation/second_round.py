@@ -11,11 +11,11 @@ import json
 from collections import Counter
 from typing import Final
 
-from simulation.accounts import PORTS, AppAccount, PartnerAccount, Receiver
+from simulation.accounts import PORTS, SLOW_PER_SECOND, AppAccount, PartnerAccount, Receiver
 from simulation.choices import Choices
 from simulation.client import call, request
 from simulation.observed import Acknowledged, Observed
-from simulation.partners import PHONES, write_postbacks
+from simulation.partners import LONG_TEXT, PHONES, write_postbacks
 from simulation.promises import Promises
 from simulation.received import lost_template_update
 from waypost.simulator import Simulator
@@ -67,7 +67,8 @@ class SecondRound:
                 self._break(f"callback {callback_id} was sent {count} times although it was received")
 
     async def _send(self, partner: PartnerAccount, app: AppAccount, to: str) -> None:
-        began_s, texts = _now_s(), [f"yes-{app.name}-{to}", f"no-{app.name}-{to}"]
+        began_s, more = _now_s(), "" if app.per_second == SLOW_PER_SECOND else LONG_TEXT
+        texts = [f"yes-{app.name}-{to}{more}", f"no-{app.name}-{to}{more}"]
         form = {
             "channel": "whatsapp",
             "source": app.source,
