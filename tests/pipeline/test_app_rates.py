@@ -15,6 +15,13 @@ SERVICE: Final = 5
 OTHER: Final = replace(
     APP, id=id_number(2), name="Other", phone_number="15550002222", phone_number_id="2000000000000009"
 )
+TEMPLATE: Final = {
+    "category": "UTILITY",
+    "templateType": "TEXT",
+    "vertical": "Orders",
+    "content": "We are open again.",
+    "example": "We are open again.",
+}
 BODY: Final = b'{"status":"error","message":"Too Many Requests"}'
 
 
@@ -66,6 +73,19 @@ async def test_rate_of_an_app_is_enforced_for_this_app_only(pipeline: PipelineHa
     assert rejected.raw == rejected_too.raw == BODY
     assert rejected.headers["Waypost-Reason"].startswith("At most 2 requests in 1800 s per app; ")
     assert 1700 < int(rejected.headers["Retry-After"]) <= 1800
+
+
+async def test_request_that_cannot_be_stored_does_not_count(pipeline: PipelineHarness) -> None:
+    await change_rates(pipeline, rates={"templates": "2/1h"})
+    token = pipeline.waypost.admin_context.secret_box.app_token(APP.id, 1)
+    path, form = f"/partner/app/{APP.id}/templates", TEMPLATE | {"elementName": "later"}
+
+    async with pipeline.unavailable_store():
+        failed = [await pipeline.send_request("POST", path, form, {"Authorization": token}) for _ in range(3)]
+
+    accepted, _ = await count_accepted(pipeline)
+    assert [response.status for response in failed] == [500, 500, 500]
+    assert accepted == 2
 
 
 async def test_change_applies_to_the_current_window(pipeline: PipelineHarness) -> None:

@@ -202,8 +202,8 @@ class ApiEndpoint:
             self.outcomes[outcome] += 1
         except ApiError as error:
             api_error = error
-            if request is not None and error.code not in COUNTS_TOWARD_RATE:
-                await request.refund(self._services.limiter)
+            if error.code not in COUNTS_TOWARD_RATE:
+                await self._refund(request)
             mark_rejected(scope)
             if UNCOUNTED not in scope:
                 has_spent = self._spend_rejection(scope, request, error)
@@ -218,9 +218,11 @@ class ApiEndpoint:
             self.outcomes["store unavailable"] += 1
             _log.warning(str(error), route=self._row.name, **_id_fields(scope, request))
             status = 503 if isinstance(error, MediaUnavailable) else 500
+            await self._refund(request)
         except Exception:  # noqa: BLE001  every request gets a response
             self.outcomes["defect"] += 1
             _log.exception("defect", route=self._row.name, **_id_fields(scope, request))
+            await self._refund(request)
         took_s = time.perf_counter() - began_s
         request_id = "" if request is None else request.request_id
         recorder = self._recorder
@@ -260,6 +262,10 @@ class ApiEndpoint:
             return
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+    async def _refund(self, request: Request | None) -> None:
+        if request is not None:
+            await request.refund(self._services.limiter)
 
     def _spend_rejection(self, scope: Scope, request: Request | None, error: ApiError) -> bool:
         """Count a request that ended in an error; return True if its owner has no budget left.

@@ -1,6 +1,7 @@
 """A request as an endpoint sees it, and its response: thin, because every request runs through this code."""
 
 import asyncio
+import contextlib
 import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -18,6 +19,7 @@ from waypost.base.http.multipart import MultipartReader, PartHead
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.rates import Rate, read_stored_rate
+from waypost.store.contract import StoreUnavailable
 from waypost.store.requests.idempotency import KeyedRequest
 from waypost.wire.forms import MAX_FORM_FIELDS, Form, compressed_body_error, read_form, read_json_body, read_json_form
 
@@ -183,9 +185,13 @@ class Request:
         self.spent.append((self.rate, window, at_ms, own_rate))
 
     async def refund(self, limiter: Limiter) -> None:
-        """Return what was spent: requests that end in an error do not count. Source: decision 0078."""
-        while self.spent:
-            await limiter.refund(*self.spent.pop())
+        """Return what was spent: requests that end in an error do not count. Source: decision 0078.
+
+        What windows in a store that is away have counted stays counted: the request gets its own error.
+        """
+        with contextlib.suppress(StoreUnavailable):
+            while self.spent:
+                await limiter.refund(*self.spent.pop())
 
     def note_caller(self, partner_id: int, app_id: str | None = None) -> None:
         """Note whose request this is, also for its connection, and in the access log, if there is one.
