@@ -16,6 +16,7 @@ class Response:
 
     status: int
     body: Any = None
+    retry_after_s: int | None = None
 
 
 async def request(
@@ -33,12 +34,12 @@ async def request(
         body = urlencode(form).encode()
     elif json_body is not None:
         body, content_type = json.dumps(json_body).encode(), "application/json"
-    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Connection: close", f"Content-Length: {len(body)}"]
-    lines += [f"Content-Type: {content_type}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    head_lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Connection: close", f"Content-Length: {len(body)}"]
+    head_lines += [f"Content-Type: {content_type}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
     try:
         async with asyncio.timeout(TIMEOUT_S):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write("\r\n".join(lines).encode() + body)
+            writer.write("\r\n".join(head_lines).encode() + body)
             response = await reader.read()
             writer.close()
     except (OSError, TimeoutError):
@@ -46,14 +47,17 @@ async def request(
     head, _, content = response.partition(b"\r\n\r\n")
     try:
         status = int(head.split(b" ", 2)[1])
-        length = next((line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), b"-1")
-        is_whole = len(content) == int(length) or b"transfer-encoding" in head.lower()
+        lines = dict(line.split(b": ", 1) for line in head.lower().split(b"\r\n")[1:])
+        is_whole = len(content) == int(lines.get(b"content-length", b"-1")) or b"transfer-encoding" in lines
+        retry_after_s = int(lines[b"retry-after"]) if b"retry-after" in lines else None
     except (IndexError, ValueError):  # the connection broke within the head
         return None
+    if not is_whole:
+        return None
     try:
-        return Response(status, json.loads(content)) if is_whole else None
+        return Response(status, json.loads(content), retry_after_s)
     except ValueError:
-        return Response(status)
+        return Response(status, None, retry_after_s)
 
 
 async def call(application: Any, method: str, path: str, json_body: Any = None) -> Response:

@@ -16,6 +16,7 @@ class Run:
     began_s: float
     ended_s: float | None = None
     status: int | None = None
+    is_replay: bool = False  # the stored response of an earlier request with this key
 
 
 @dataclass
@@ -52,6 +53,17 @@ class Acknowledged:
 
 
 @dataclass
+class SentRequest:
+    """A message that a partner wanted to send: the statuses that it saw, and the ids that it got."""
+
+    app_id: str
+    to: str
+    key: str  # under which it is repeated; empty: none
+    statuses: list[int | None] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+
+
+@dataclass
 class SubscriptionTerms:
     """What a subscription asks for; `is_steady` if that is so from before the first message to the end."""
 
@@ -68,6 +80,11 @@ class Observed:
 
     exchanges: list[Exchange] = field(default_factory=list)
     acknowledged: list[Acknowledged] = field(default_factory=list)
+    sent: list[SentRequest] = field(default_factory=list)
+    limits: tuple[str, ...] = ()  # the rates of the service that differ from the documented ones
+    limits_until_s: float = float("inf")  # when an administrator raised them
+    uncertain_for_s: list[float] = field(default_factory=list)  # of each start, as is the next one
+    order_hold_s: list[float] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionTerms] = field(default_factory=dict)  # by the path of its URL
     jumps: list[tuple[float, float]] = field(default_factory=list)  # when, and by how many seconds the clock jumped
     interruptions: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was away
@@ -146,6 +163,7 @@ class Observed:
             async def send_part(message: Any) -> None:
                 if message["type"] == "http.response.start":
                     run.status, run.ended_s = message["status"], _now_s()
+                    run.is_replay = any(name.lower() == b"idempotent-replayed" for name, _ in message["headers"])
                 await send(message)
 
             await application(scope, receive, send_part)

@@ -8,7 +8,8 @@ from typing import Final
 from simulation.accounts import MODES, PORTS, AppAccount, PartnerAccount
 from simulation.choices import Choices, declare
 from simulation.client import Response, request
-from simulation.observed import Acknowledged, Observed, SubscriptionTerms
+from simulation.observed import Acknowledged, Observed, SentRequest, SubscriptionTerms
+from simulation.sending import send_until_answered
 from simulation.story import tell
 
 WITHIN_S: Final = (3, 0.02, 30)
@@ -61,7 +62,6 @@ class PartnerActor:
         self._account, self._choices, self._observed = account, choices, observed
         self._ports, self._check_acknowledged = ports, check_acknowledged
         self._name = f"partner {account.number}"
-        self._keys = 0  # of requests that are repeated
         self._labels = 0
         self._within_s = choices.pick(f"{self._name} sends within", WITHIN_S)
 
@@ -105,26 +105,18 @@ class PartnerActor:
         """
         began_s = _now_s()
         form = {"channel": "whatsapp", "source": app.source, "destination": to, "src.name": app.name} | form
-        headers = {"apikey": self._account.api_keys[-1]}
         repeated_after_s: list[float] = []
-        if self._choices.happens("partner repeats a request", 0.3):
+        if self._choices.happens("partner repeats a request", 0.4):
             repeated_after_s = [self._choices.pick("seconds", REPEATED_AFTER_S, of="partner repeats a request")]
-            self._keys += 1
-            headers["Idempotency-Key"] = f"{self._name}-{self._keys}"
-        ids = set[str]()
+        sent = SentRequest(app.id, to, f"{self._name}-{len(self._observed.sent)}" if repeated_after_s else "")
+        self._observed.sent.append(sent)
         for pause_s in (0, *repeated_after_s):
             await asyncio.sleep(pause_s)
-            response = await request(self._choose_port(), "POST", path, headers, form=form)
-            if response is not None and response.status == 200 and response.body is not None:
-                message_id = response.body["messageId"]
-                self._observed.postbacks[message_id] = list(postbacks)
-                if message_id not in ids:
-                    self._acknowledge(Acknowledged(message_id, app.id, to, began_s, _now_s()), "messages")
-                ids.add(message_id)
-            answered = "nothing" if response is None else response.status
-            tell(f"{app.name} sent a message to {to}, and got {answered}")
-        if len(ids) > 1:
-            self._observed.broken.append(f"one idempotency key made {len(ids)} messages: {sorted(ids)}")
+            await send_until_answered(self._choose_port, path, lambda: self._account.api_keys[-1], sent, form)
+            if sent.ids and sent.ids[-1] not in self._observed.postbacks:
+                self._observed.postbacks[sent.ids[-1]] = list(postbacks)
+                self._acknowledge(Acknowledged(sent.ids[-1], app.id, to, began_s, _now_s()), "messages")
+        tell(f"{app.name} sent a message to {to}, and got {sent.statuses}")
 
     def _acknowledge(self, one: Acknowledged, table: str) -> None:
         self._observed.acknowledged.append(one)

@@ -31,7 +31,6 @@ from simulation.received import (
 RANKS: Final = {"enqueued": 1, "sent": 2, "delivered": 4, "read": 5}
 FAILED_RANK: Final = 3  # "to failed from any state before delivered"
 UNCERTAIN_CODE: Final = 4002
-ORDER_HOLD_S: Final = 900
 NO_PROGRESS_S: Final = 60
 DELETED_WITHIN_S: Final = 1
 """A callback that had left before a deletion or a pause was acknowledged may arrive so much later."""
@@ -190,7 +189,7 @@ class Promises:
                 received = any((one.status or 500) < 300 and (one.ended_s or 0) <= at_s for one in tries)
                 held_s = at_s - older[0].exchange.began_s
                 held_s += sum(max(0, jump_s) for _, jump_s in self._observed.jumps)
-                if not received and held_s < ORDER_HOLD_S:
+                if not received and held_s < min(self._observed.order_hold_s):
                     self._break(
                         f"{path} got {newer[0].event} of {newer[0].subject} for {recipient} at {at_s:.2f} s "
                         f"before it had received {older[0].event} of {older[0].subject}"

@@ -14,10 +14,11 @@ from typing import Final
 from simulation.accounts import PORTS, SLOW_PER_SECOND, AppAccount, PartnerAccount, Receiver
 from simulation.choices import Choices
 from simulation.client import call, request
-from simulation.observed import Acknowledged, Observed
+from simulation.observed import Acknowledged, Observed, SentRequest
 from simulation.partners import LONG_TEXT, PHONES, write_postbacks
 from simulation.promises import Promises
 from simulation.received import lost_template_update
+from waypost.assembly.dev import demo
 from waypost.simulator import Simulator
 
 WITHIN_S: Final = 6.5
@@ -50,6 +51,10 @@ class SecondRound:
         for receiver in receivers:
             receiver.takes_s = RECEIVER_TAKES_S
         await call(self._simulator.application, "PUT", "/control/settings", {"gather_ms": 0})
+        self._observed.limits_until_s = _now_s()
+        for partner in self._partners:
+            for app in partner.apps:
+                await self._raise_rate(app)
         await asyncio.gather(
             *(self._send(partner, app, to) for partner in self._partners for app in partner.apps for to in self._phones)
         )
@@ -66,6 +71,12 @@ class SecondRound:
             if count > 1:
                 self._break(f"callback {callback_id} was sent {count} times although it was received")
 
+    async def _raise_rate(self, app: AppAccount) -> None:
+        """Let an administrator give an app a rate of its own; it applies at once."""
+        headers = {"Authorization": f"Bearer {demo.ADMIN_TOKEN}"}
+        rates = {"rates": {"send_template": "1000/60s"}}
+        await request(PORTS["service"], "PUT", f"/admin/apps/{app.id}/rates", headers, json_body=rates)
+
     async def _send(self, partner: PartnerAccount, app: AppAccount, to: str) -> None:
         began_s, more = _now_s(), "" if app.per_second == SLOW_PER_SECOND else LONG_TEXT
         texts = [f"yes-{app.name}-{to}{more}", f"no-{app.name}-{to}{more}"]
@@ -78,7 +89,10 @@ class SecondRound:
             "postbackTexts": write_postbacks(texts),
         }
         headers = {"apikey": partner.api_keys[-1]}
+        sent = SentRequest(app.id, to, "")
+        self._observed.sent.append(sent)
         response = await request(PORTS["service"], "POST", "/wa/api/v1/template/msg", headers, form=form)
+        sent.statuses.append(None if response is None else response.status)
         if response is None or response.status != 200 or response.body is None:
             if not lost_template_update(self._observed.exchanges):  # else the template may be paused here
                 self._break(f"in the second round, {app.name} could not send a message: {response}")

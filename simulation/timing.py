@@ -31,7 +31,7 @@ NEIGHBOUR_S: Final = 5
 one request of a few milliseconds; the only pause that is allowed is that of slots, which is 1 s."""
 
 
-def check_timing(observed: Observed, apps: Iterable[AppAccount], uncertain_for_s: float) -> Iterable[str]:
+def check_timing(observed: Observed, apps: Iterable[AppAccount]) -> Iterable[str]:
     """Yield the promises that were broken."""
     callbacks = read_callbacks(observed.exchanges)
     yield from _check_pauses(observed)
@@ -39,7 +39,7 @@ def check_timing(observed: Observed, apps: Iterable[AppAccount], uncertain_for_s
     yield from _check_neighbours(observed, callbacks)
     yield from _check_retries(observed)
     yield from _check_recoveries(observed)
-    yield from _check_uncertain(observed, uncertain_for_s)
+    yield from _check_uncertain(observed, min(observed.uncertain_for_s))
     for one in observed.exchanges:
         if one.site != "service" and any(from_s < one.began_s < to_s for from_s, to_s in observed.held):
             yield f"{one.site} was called at {one.began_s:.1f} s, while the service was on hold: {one.method} {one.path}"

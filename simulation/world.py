@@ -28,15 +28,15 @@ from simulation.postgresql import DatabaseRun, ProcessConnections
 from simulation.process import Killer, Process, ProcessDied
 from simulation.promises import Promises
 from simulation.second_round import SecondRound
+from simulation.sending import check_limits, check_requests
+from simulation.service_settings import ServiceSettings
 from simulation.storage_faults import StorageFaults
 from simulation.suspension import ProcessClock, Suspender
 from simulation.timing import check_timing
-from waypost.assembly.dev import demo
 from waypost.assembly.http.servers import HttpServer
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
-from waypost.config import Settings
 from waypost.simulator import Simulator, SimulatorSettings
 
 FAULTS_FOR_S: Final = 30
@@ -48,8 +48,6 @@ HEALED_WITHIN_S: Final = 900
 LATEST_RETRY_S: Final = 7200
 """A clock that jumps forward uses up the shorter delays, and the next one may be of this length."""
 LOOK_EVERY_S: Final = 20
-UNCERTAIN_FOR_S: Final = 90
-"""Longer than any fault; shorter than usual, because virtual time has a price too."""
 CONNECTIONS_END_WITHIN_S: Final = 20
 REJECTED: Final = (3, 0, 10)
 
@@ -113,9 +111,10 @@ class World:
             self.clock,
             SeededIds(self.clock, f"operator {choices.seed}"),
         )
-        self._folder, self._database = folder, database
+        self._database = database
         self._starts = 0
-        self._slots = choices.pick("slots", (64, 2))
+        url = None if database is None else database.url
+        self._settings = ServiceSettings(choices, self.observed, folder, url)
         self._are_held = [False for _ in numbers]
         self._disk = Disk(folder / "waypost.db", choices.seed) if database is None else None
         self._storage_faults = [] if self._disk is None else [StorageFaults(self._disk, choices, self.observed)]
@@ -137,21 +136,9 @@ class World:
         return Process(name, self._ports[nth], make, storage=self._disk, connections=connections, serve=serve)
 
     def _make_service(self, nth: int) -> Waypost:
-        settings = Settings(
-            data=self._folder,
-            database_url=None if self._database is None else self._database.url,
-            secret_key=demo.INSTANCE_KEY,
-            admin_token=demo.ADMIN_TOKEN,
-            rates=False,
-            hold=self._are_held[nth],
-            uncertain_for_s=UNCERTAIN_FOR_S,
-            in_flight=self._slots,
-            allowed_networks=("127.0.0.0/8",),
-            max_connections_per_address=0,
-        )
         self._starts += 1
         ids = SeededIds(self.clock, f"service {self._choices.seed} {self._starts}")
-        return Waypost(settings, self._clocks[nth], ids, process=str(nth))
+        return Waypost(self._settings.make(hold=self._are_held[nth]), self._clocks[nth], ids, process=str(nth))
 
     async def open(self) -> None:
         """Start everything, and seed the partners on both sides."""
@@ -191,6 +178,7 @@ class World:
         with self.observed.interruption(), contextlib.suppress(ProcessDied):  # then it is started again after the kill
             async with process.lifecycle:
                 await process.stop()
+                self._settings.change()
                 if hold_s is not None:
                     await self._hold(nth, hold_s)
                 await process.supervise_start()
@@ -245,7 +233,13 @@ class World:
         await self.promises.check_end(self._transports, in_flight)
         apps = [app for partner in self.partners for app in partner.apps]
         self.observed.broken += find_leftovers([process.waypost for process in self.processes])
-        self.observed.broken += [*check_timing(self.observed, apps, UNCERTAIN_FOR_S), *take_defects()]
+        stored = await self._read("SELECT id, app_id, destination FROM messages")
+        self.observed.broken += [
+            *check_timing(self.observed, apps),
+            *check_requests(self.observed, stored),
+            *check_limits(self.observed),
+            *take_defects(),
+        ]
         rows = await self._read("SELECT state FROM messages")
         return Outcome(
             acknowledged=len(self.observed.acknowledged),

@@ -1,0 +1,73 @@
+"""The settings of the service: what a seed chooses, and what an administrator changes when it is started again."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from simulation.choices import Choices, declare
+from simulation.observed import Observed
+from waypost.assembly.dev import demo
+from waypost.config import Settings
+
+UNCERTAIN_FOR_S: Final = (90, 30, 200)
+"""About as long as faults last; shorter than usual, because virtual time has a price too."""
+ORDER_HOLD_S: Final = (900, 120)
+SLOTS: Final = (64, 2)
+RATES: Final = (
+    ("send_template=3/60s", "session=2/2s", "subscription=2/10s", "templates=2/10s"),
+    ("send_template=1/5s", "session=1/1s", "subscription=1/5s", "templates=1/30s"),
+    (),  # the documented ones
+)
+"""Of a service that limits requests."""
+
+declare(
+    {
+        "service limits requests": "the service limited how often it may be asked",
+        "settings are changed": "the service was started again with other settings",
+    }
+)
+
+
+class ServiceSettings:
+    """The settings of each start."""
+
+    def __init__(self, choices: Choices, observed: Observed, folder: Path, database_url: str | None) -> None:
+        self._choices, self._observed = choices, observed
+        self._fixed: dict[str, Any] = {
+            "data": folder,
+            "database_url": database_url,
+            "secret_key": demo.INSTANCE_KEY,
+            "admin_token": demo.ADMIN_TOKEN,
+            "allowed_networks": ("127.0.0.0/8",),
+            "max_connections_per_address": 0,
+        }
+        self._slots = choices.pick("slots", SLOTS)
+        self._uncertain_for_s, self._order_hold_s = UNCERTAIN_FOR_S[0], ORDER_HOLD_S[0]
+        self._limits = self._choose_limits()
+
+    def make(self, *, hold: bool) -> Settings:
+        """Return the settings of a start."""
+        self._observed.uncertain_for_s.append(self._uncertain_for_s)
+        self._observed.order_hold_s.append(self._order_hold_s)
+        return Settings(
+            **self._fixed,
+            hold=hold,
+            rates=self._limits is not None,
+            rate_limits=self._limits or (),
+            uncertain_for_s=self._uncertain_for_s,
+            order_hold_s=self._order_hold_s,
+            in_flight=self._slots,
+        )
+
+    def change(self) -> None:
+        """Let the next start have other settings, if the seed says so."""
+        if self._choices.happens("settings are changed", 0.3):
+            self._slots = self._choices.pick("slots", SLOTS, of="settings are changed")
+            self._uncertain_for_s = self._choices.pick("uncertain for", UNCERTAIN_FOR_S, of="settings are changed")
+            self._order_hold_s = self._choices.pick("order held for", ORDER_HOLD_S, of="settings are changed")
+
+    def _choose_limits(self) -> tuple[str, ...] | None:
+        if not self._choices.happens("service limits requests", 0.5):
+            return None
+        limits = self._choices.pick("limits", RATES, of="service limits requests")
+        self._observed.limits = limits
+        return limits
