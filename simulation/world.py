@@ -21,6 +21,7 @@ from simulation.disk import Disk
 from simulation.faults import Faults, MachineClock
 from simulation.leftovers import find_leftovers
 from simulation.machine import Listener
+from simulation.memory import MemoryCheck
 from simulation.observed import Observed
 from simulation.partners import PHONES, PartnerActor
 from simulation.phones import Phone, Reviewer
@@ -112,6 +113,7 @@ class World:
             SeededIds(self.clock, f"operator {choices.seed}"),
         )
         self._database = database
+        self._memory = MemoryCheck(choices)
         self._starts = 0
         url = None if database is None else database.url
         self._settings = ServiceSettings(choices, self.observed, folder, url)
@@ -199,6 +201,7 @@ class World:
     async def run(self, count: int) -> Outcome:
         """Let everybody act under faults, heal, wait until no work is left, and check every promise."""
         self.promises.note_sizes()
+        self._memory.begin(self.processes[0].waypost)
         if self._has_faults:
             for faults in (self.faults, *self._storage_faults):
                 faults.start()
@@ -233,6 +236,8 @@ class World:
         await self.promises.check_end(self._transports, in_flight)
         apps = [app for partner in self.partners for app in partner.apps]
         self.observed.broken += find_leftovers([process.waypost for process in self.processes])
+        for process in self.processes:
+            self.observed.broken += self._memory.find_growth(process.waypost)
         stored = await self._read("SELECT id, app_id, destination FROM messages")
         self.observed.broken += [
             *check_timing(self.observed, apps),
