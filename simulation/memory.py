@@ -38,9 +38,11 @@ COUNTED: Final[Mapping[str, str]] = {
     "CallbackReader._cached": "subscriptions",
     "CallbackReader._keys[]": "one or two for each entry of a cache above",
     "Histogram.counts": "the buckets of a histogram",
+    "LimitedRequests._times[]": "requests that a rate has limited, at most 1,000 of each app and rate",
     "OperatorAccount.fields": "fields of the operator accounts in a cache above",
     "ReceiverAdmission.receivers": "subscriptions",
     "RetentionLoop.transactions": "tables",
+    "_LocalWindow.times": "requests within a window, at most its rate",
     "_SourcePace.response_times_ms": "responses of the last second in which a number has sent, at most its rate",
 }
 """Collections whose size does not depend on how long a process lives: what they have an entry for."""

@@ -17,6 +17,7 @@ class Run:
     ended_s: float | None = None
     status: int | None = None
     is_replay: bool = False  # the stored response of an earlier request with this key
+    reason: str = ""  # of an error
 
 
 @dataclass
@@ -163,7 +164,9 @@ class Observed:
             async def send_part(message: Any) -> None:
                 if message["type"] == "http.response.start":
                     run.status, run.ended_s = message["status"], _now_s()
-                    run.is_replay = any(name.lower() == b"idempotent-replayed" for name, _ in message["headers"])
+                    headers = {name.lower(): value.decode("latin-1") for name, value in message["headers"]}
+                    run.is_replay = b"idempotent-replayed" in headers
+                    run.reason = headers.get(b"waypost-reason", "")
                 await send(message)
 
             await application(scope, receive, send_part)

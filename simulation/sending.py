@@ -17,6 +17,8 @@ LONGEST_WAIT_S: Final = 65
 """A partner gives up if it is to wait longer."""
 PATHS: Final = {"send_template": "/wa/api/v1/template/msg", "session": "/wa/api/v1/msg"}
 """By the row of the table of rates."""
+RATE_EXCEEDED: Final = " per "
+"""In the reason of a 429, if it is not a quota of what waits."""
 _CARRIED_OUT_ONCE: Final = (409, 429)
 """Nothing was done; the same request may be sent again."""
 
@@ -83,7 +85,7 @@ def _check_limit(observed: Observed, name: str, runs: Sequence[Run], at_most: in
         later = [run for run in counted[nth:] if (run.ended_s or 0) < first.began_s + within_s]
         if len(later) > at_most and not _is_disturbed(observed, first.began_s, within_s):
             yield f"{name} accepted {len(later)} within {within_s} s from {first.began_s:.2f} s, and {at_most} are allowed"
-    for run in [run for run in runs if run.status == 429]:
+    for run in [run for run in runs if run.status == 429 and RATE_EXCEEDED in run.reason]:
         # one that is being worked on, or whose response was lost, may count; an error does not
         ended_s, from_s = run.ended_s or 0, run.began_s - within_s
         others = [
