@@ -3,6 +3,7 @@
 An action decides at once, and returns the function that writes it in a transaction.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -11,12 +12,14 @@ import msgspec
 from waypost.base.json_values import object_of
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.groups.model import SimulatedGroup
+from waypost.simulator.handsets.message_changes import record_change
 from waypost.simulator.handsets.phone_messages import (
     InboundOptions,
     InvalidPhoneMessage,
     PhoneMedia,
     PhoneMessage,
     build_media_message,
+    build_message,
     build_number_change,
     build_user_id_change,
     user_id_change_text,
@@ -28,6 +31,7 @@ from waypost.simulator.messages.sending import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
 from waypost.simulator.numbers.model import is_blocked
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.business_apps import find_business_app, is_disconnected
 from waypost.simulator.state.outbox import phone_status
 from waypost.simulator.state.phone import SimulatedPhone
 from waypost.simulator.state.phones import (
@@ -40,7 +44,7 @@ from waypost.simulator.state.phones import (
 )
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
-from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.storage.tables.messages import IS_FROM_APP, MESSAGES, SimulatedMessage
 from waypost.simulator.storage.tables.updates import MESSAGE_UPDATE, OUTBOX, Update
 
 _UNREAD: Final = (
@@ -87,14 +91,18 @@ def _read_chat(
     sends_webhook: bool = True,
 ) -> int:
     """Read everything that has arrived from a number, and return how many messages that was."""
-    values = {"phone": phone.phone, "phone_number_id": number.phone_number_id, "now_ms": at_ms}
+    values: dict[str, Any] = {"phone": phone.phone, "phone_number_id": number.phone_number_id, "now_ms": at_ms}
     unread = MESSAGES.select(transaction.connection, _UNREAD, excluded_columns=("content",), **values)
+    own: set[str] = set()
+    if find_business_app(transaction, number) is not None:  # of the app's own messages the API learns no status
+        own = {item.wamid for item in MESSAGES.select(transaction.connection, f"{IS_FROM_APP} AND {_UNREAD}", **values)}
+        sends_webhook = sends_webhook and not is_disconnected(transaction, number)
     for item in unread:
         transaction.run(MESSAGES.update({"read_ms": at_ms}, position=item.position))
         if item.read_ms is not None:
             due = {"waba_id": number.waba_id, "due_ms": item.read_ms, "subject": item.wamid, "kind": "read"}
             transaction.run(OUTBOX.update({"due_ms": at_ms}, **due))
-        elif sends_webhook and phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES:
+        elif sends_webhook and phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES and item.wamid not in own:
             content = phone_status(state.settings.value, phone, item.callback_data)
             transaction.send(Update(number.waba_id, at_ms, "read", number.phone_number_id, item.wamid, content))
     transaction.follow(state.outbox.wake_events[number.waba_id].set)
@@ -215,6 +223,7 @@ def send_message(
     options: InboundOptions = _NO_OPTIONS,
     *,
     group: SimulatedGroup | None = None,
+    change: Callable[[Transaction], None] | None = None,
 ) -> Callable[[Transaction], str]:
     """Send a message from a phone, to a business or to a group; the result is the message's id.
 
@@ -224,6 +233,7 @@ def send_message(
     Args:
         options: its context and other options.
         group: of the number: such a message opens no window, and no block keeps it from the business.
+        change: what the phone shows afterwards, in place of a new message.
 
     Source: facts 7.4, 7.5.
     """
@@ -244,7 +254,7 @@ def send_message(
     }
     contacts = {"contacts": [seen.contact()]} if message.has_contact else {}
     content = {**contacts, "messages": [sent]}
-    is_ignored = group is None and is_blocked(state, number.phone_number_id, phone)
+    is_ignored = is_disconnected(state, number) or (group is None and is_blocked(state, number.phone_number_id, phone))
     sender = {"from": phone, "from_name": handset.name} if group is not None else {}
     shown = {**message.rendered, **options.rendered_marks(), **members, **sender}
 
@@ -264,13 +274,39 @@ def send_message(
             content=shown,
             context_id=options.context_id,
         )
-        transaction.run(MESSAGES.insert(stored))
+        if change is None:
+            transaction.run(MESSAGES.insert(stored))
+        else:
+            change(transaction)
         if not is_ignored and not (message.type == "reaction" and _reacts_to_old(transaction, message, at_ms)):
             transaction.send(Update(number.waba_id, at_ms, MESSAGE_UPDATE, number.phone_number_id, wamid, content))
         transaction.wake_phone(phone)
         return wamid
 
     return write
+
+
+def change_message(
+    state: SimulatorState, original: SimulatedMessage, notice: PhoneMessage, number: Number
+) -> Callable[[Transaction], str]:
+    """Edit or revoke a message on the phone that has sent it; the result is the id of the notice.
+
+    A business whose number is not on the app gets the notice as a message that the operator does not pass on. A change
+    opens no window: it is no message of its own.
+
+    Args:
+        notice: of `message_changes`.
+    """
+    at_ms = state.clock.now_ms()
+    is_shared = find_business_app(state, number) is not None
+    sent = notice if is_shared else build_message("unsupported", {"type": notice.type})
+    return send_message(
+        state,
+        original.phone,
+        number,
+        dataclasses.replace(sent, opens_window=False),
+        change=lambda transaction: record_change(transaction, original, notice, at_ms),
+    )
 
 
 def _reacts_to_old(transaction: Transaction, message: PhoneMessage, at_ms: int) -> bool:

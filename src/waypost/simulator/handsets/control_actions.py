@@ -14,6 +14,7 @@ from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets import actions as handset_actions
 from waypost.simulator.handsets.actions import (
     build_phone_media,
+    change_message,
     read_chats,
     report_spam,
     send_message,
@@ -21,6 +22,7 @@ from waypost.simulator.handsets.actions import (
 )
 from waypost.simulator.handsets.control import PhoneDetails, phone_details
 from waypost.simulator.handsets.inboxes import find_message, has_unread, wait_for_messages
+from waypost.simulator.handsets.message_changes import build_edit, build_revoke
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
     PHONE_MEDIA_KINDS,
@@ -157,6 +159,32 @@ async def send_content(
     else:
         raise ControlApiError("type", "is unknown", ", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))
     return await state.transact(send_message(state, phone, number, message, body, group=group))
+
+
+@operation("POST", "/control/phones/{phone}/messages/{wamid}/edit", wamid=str, message_id=str)
+async def edit_message(state: SimulatorState, phone: PathPhone, wamid: str, *, text: Text) -> dict[str, str]:
+    """Edit the text or caption of a message that the phone has sent in the last 15 minutes."""
+    original, number = await _find_sent_message(state, phone, wamid)
+    notice = build_edit(original, text, state.clock.now_ms())
+    return {"wamid": await state.transact(change_message(state, original, notice, number)), "message_id": wamid}
+
+
+@operation("POST", "/control/phones/{phone}/messages/{wamid}/revoke", wamid=str, message_id=str)
+async def revoke_message(state: SimulatorState, phone: PathPhone, wamid: str) -> dict[str, str]:
+    """Delete a message, which the phone has sent in the last 2 days, for everyone."""
+    original, number = await _find_sent_message(state, phone, wamid)
+    notice = build_revoke(original, state.clock.now_ms())
+    return {"wamid": await state.transact(change_message(state, original, notice, number)), "message_id": wamid}
+
+
+async def _find_sent_message(state: SimulatorState, phone: str, wamid: str) -> tuple[SimulatedMessage, Number]:
+    """Return a message that the phone has sent to a business, and the business's number."""
+    found = await find_message(state, phone, wamid)
+    if found is None or not found.is_inbound:
+        raise ControlApiError("wamid", "was not sent from this phone", "a wamid of its own", status=404)
+    number = state.accounts.numbers[found.phone_number_id]
+    check_reachable(state, phone, number)
+    return found, number
 
 
 @operation("POST", "/control/phones/{phone}/tap")

@@ -153,7 +153,10 @@ MessageView = TypedDict(
         "unsupported": NotRequired[dict[str, Any]],
         "forwarded": NotRequired[bool],
         "frequently_forwarded": NotRequired[bool],
+        "edited_ms": NotRequired[int],
+        "revoked_ms": NotRequired[int],
         # of a message to a phone
+        "sent_by": NotRequired[Literal["business_app"]],
         "callback_data": NotRequired[str | None],
         "delivered_ms": NotRequired[int | None],
         "read_ms": NotRequired[int | None],

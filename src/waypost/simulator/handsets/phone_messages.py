@@ -191,13 +191,11 @@ def _order(content: dict[str, Any]) -> PhoneMessage:
 
 def _unsupported(content: dict[str, Any]) -> PhoneMessage:
     """Return a message of a type that the operator does not pass on. Source: facts 7.4, `unsupported`."""
-    title = "Message type unknown"
-    error = {
-        "code": 131051,
-        "title": title,
-        "message": title,
-        "error_data": {"details": "Message type is currently not supported."},
-    }
+    code = content.get("code", 131051)
+    if not isinstance(code, int) or code not in _UNSUPPORTED_TEXTS:
+        raise InvalidPhoneMessage("unsupported.code", "is not such a code", ", ".join(map(str, _UNSUPPORTED_TEXTS)))
+    title, details = _UNSUPPORTED_TEXTS[code]
+    error = {"code": code, "title": title, "message": title, "error_data": {"details": details}}
     kind = text_or_none(content.get("type"))
     members: dict[str, Any] = {"errors": [error]}
     if kind:
@@ -232,9 +230,13 @@ _CONTENT_MEMBERS: Final = {  # of the kinds whose content is an object. Source: 
     "location":    ("latitude", "longitude", "name", "address", "url"),
     "reaction":    ("message_id", "emoji"),
     "order":       ("catalog_id", "text", "product_items"),
-    "unsupported": ("type",),
+    "unsupported": ("type", "code"),
 }
 # fmt: on
+_UNSUPPORTED_TEXTS: Final = {  # Source: facts 7.4; 131060: the operator's page "Onboard WhatsApp Business app users"
+    131051: ("Message type unknown", "Message type is currently not supported."),
+    131060: ("This message is unavailable", "This message is currently unavailable. Please check your phone."),
+}
 _REFERENCE_TEXTS: Final = {
     "referred_product": ("catalog_id", "product_retailer_id"),
     "referral": (

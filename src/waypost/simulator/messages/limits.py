@@ -102,7 +102,7 @@ def check_send_rates(state: SimulatorState, number: Number, phone: str) -> None:
     sent, pairs = state.sends[number.phone_number_id], state.pairs_used_until_ms
     while sent and sent[0] <= now_ms - 1000:
         sent.popleft()
-    if len(sent) >= number.throughput:
+    if len(sent) >= number.max_per_second:
         raise message_error(130429, "Message failed to send because there were too many messages sent in a second.")
     pair = (number.phone_number_id, phone)
     used_until_ms = max(pairs.get(pair, 0), now_ms)

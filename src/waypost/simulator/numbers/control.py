@@ -10,7 +10,7 @@ from waypost.simulator.apis.control_operations import ControlBody, ControlOperat
 from waypost.simulator.apis.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
 from waypost.simulator.numbers.model import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name, save_number
 from waypost.simulator.numbers.names import decide_display_name
-from waypost.simulator.state.accounts import NUMBERS, Number
+from waypost.simulator.state.accounts import NUMBERS, SHARED_THROUGHPUT, Number
 from waypost.simulator.state.control_parameters import PathNumber, PathPhone
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NAMES, NUMBER_STATUS, REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -85,7 +85,7 @@ async def put_number(
         raise ControlApiError("phone_number", rule, "a number that is not in use", status=409)
     number = Number(phone_number_id, waba_id, digits, name, throughput, is_on_business_app)
     await save_number(state, number)
-    return number_view(state, number)
+    return number_view(state, state.accounts.numbers[phone_number_id])
 
 
 def number_view(state: SimulatorState, number: Number) -> NumberView:
@@ -198,6 +198,9 @@ async def upgrade_number(state: SimulatorState, number: PathNumber, *, throughpu
 
     Source: facts 8, "Throughput per business number".
     """
+    if number.is_on_business_app:
+        rule = f"is on the WhatsApp Business app, where the throughput is fixed at {SHARED_THROUGHPUT} a second"
+        raise ControlApiError("phone_number_id", rule, "a number that is not", status=409)
     done_ms = state.clock.now_ms() + _MAINTENANCE_MS
     value = {
         "display_phone_number": number.phone_number,

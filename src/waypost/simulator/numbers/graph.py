@@ -8,6 +8,7 @@ from waypost.simulator.apis.parameters import ProductParameters, read_parameters
 from waypost.simulator.apis.requests import Call
 from waypost.simulator.numbers.model import BLOCKS, block_phones, find_restriction
 from waypost.simulator.state.accounts import Account, Number
+from waypost.simulator.state.business_apps import is_disconnected
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, health_status, page
 from waypost.simulator.state.phones import find_number, find_phone, find_phone_by_user_id, phone_digits
@@ -168,13 +169,13 @@ _NUMBER_NODE: Final = NodeKind[_NumberView](  # Source: facts 1, "Phone node"
         "verified_name": lambda view: view.number.name,
         "quality_rating": lambda view: view.status("quality_rating", "GREEN"),
         "quality_score": lambda view: {"score": view.status("quality_rating", "GREEN")},
-        "throughput": lambda view: {"level": "STANDARD" if view.number.throughput <= 80 else "HIGH"},
+        "throughput": lambda view: {"level": "STANDARD" if view.number.max_per_second <= 80 else "HIGH"},
         "status": _number_status,
         "code_verification_status": lambda view: (
             "NOT_VERIFIED" if view.record(REGISTRATION).get("needs_code") else "VERIFIED"
         ),
         "name_status": lambda view: view.status("name_status", "APPROVED"),
-        "platform_type": "CLOUD_API",
+        "platform_type": lambda view: "NOT_APPLICABLE" if is_disconnected(view.state, view.number) else "CLOUD_API",
         "account_mode": lambda view: "LIVE" if view.record(ALLOWED).get("phones") is None else "SANDBOX",
         "is_pin_enabled": lambda view: bool(view.record(REGISTRATION).get("pin")),
         "is_official_business_account": lambda view: view.record(NAMES).get("oba_status") == "APPROVED",

@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from waypost.base.json_values import integer_or_none, text_or_none
 from waypost.simulator.state.accounts import NUMBERS, Number
+from waypost.simulator.state.business_apps import BUSINESS_APPS
 from waypost.simulator.state.phones import window_is_open
 from waypost.simulator.state.records import SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -109,12 +112,19 @@ def find_restriction_name(state: SimulatorState, phone_number_id: str) -> str | 
 
 
 async def save_number(state: SimulatorState, number: Number) -> None:
-    """Create or update a number; another one with its digits is deleted."""
+    """Create or update a number; another one with its digits is deleted.
+
+    Whether it is on the app is decided by its connection, if it ever had one.
+    """
 
     def write(transaction: Transaction) -> None:
+        previous = transaction.find(NUMBERS, number.phone_number_id)
+        is_on_app = number.is_on_business_app
+        if previous is not None and transaction.find(BUSINESS_APPS, number.phone_number_id) is not None:
+            is_on_app = previous.is_on_business_app
         for known in transaction.values(NUMBERS).values():
             if known.phone_number == number.phone_number and known.phone_number_id != number.phone_number_id:
                 transaction.delete(NUMBERS, known.phone_number_id)
-        transaction.save(NUMBERS, number, number.phone_number_id)
+        transaction.save(NUMBERS, replace(number, is_on_business_app=is_on_app), number.phone_number_id)
 
     await state.transact(write)

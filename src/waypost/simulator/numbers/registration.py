@@ -1,4 +1,4 @@
-"""Registration of business numbers: PIN, verification code, and the limits of attempts; the data of the app on a phone.
+"""Registration of business numbers: PIN, verification code, and the limits of attempts.
 
 Source: the operator's pages "Registration" and "Phone numbers"; facts 5.2, the registration errors.
 """
@@ -14,8 +14,9 @@ from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_
 from waypost.simulator.apis.parameters import ProductParameters, check_id, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.business_apps import is_disconnected
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION, SYNCS
+from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.usage_counts import REGISTRATIONS, count_usage, times_counted
 
@@ -26,7 +27,6 @@ _PIN_DIGITS: Final = 6
 _MAX_PIN_GUESSES: Final = 10
 _MAX_REGISTRATIONS: Final = 10  # in 72 hours
 _REGISTRATIONS_WINDOW_MS: Final = 3 * DAY_MS
-_SYNC_ID_DIGITS: Final = 16
 
 
 def read_pin(_name: str, value: Any) -> str:
@@ -64,20 +64,17 @@ class CodeParameters(Struct, frozen=True):
     code: Annotated[str, _read_code]
 
 
-class SyncParameters(ProductParameters, frozen=True):
-    """The data of the app on a phone that is requested."""
-
-    sync_type: Annotated[str, one_of("smb_app_state_sync", "history")]
-
-
 @operation("numbers.register", "POST", Number, "register")
 async def register_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Register a number for sending; its first PIN becomes its own.
 
     Raises:
         GraphApiError: 133005, the PIN does not match; 133008, too many PINs were tried; 133006, a requested code was
-            not verified; 133015, the number was deleted; 133016, ten registrations in three days.
+            not verified; 133015, the number was deleted; 133016, ten registrations in three days; 100, the number
+            is on the WhatsApp Business app, too.
     """
+    if number.is_on_business_app and not is_disconnected(state, number):
+        raise bad_parameter("The phone number is on the WhatsApp Business app and registered already; skip this step.")
     pin, number_id = read_parameters(RegistrationParameters, call.fields).pin, number.phone_number_id
 
     def write(transaction: Transaction) -> GraphApiError | None:
@@ -114,30 +111,10 @@ def deregister_number(transaction: Transaction, _call: Call, number: Number) -> 
 
     Source: the operator's page "Registration"; ledger, coexistence; the operator documents no code for it.
     """
-    if number.is_on_business_app:
+    if number.is_on_business_app and not is_disconnected(transaction, number):
         raise bad_parameter("The phone number is on the WhatsApp Business app; disconnect it there.")
     transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
     return GRAPH_SUCCESS
-
-
-@operation("numbers.smb_app_data", "POST", Number, "smb_app_data")
-def request_sync(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
-    """Accept a request for the contacts or the messages of the app on a phone: each once, within a day.
-
-    The day begins with the first request, because a simulated number is not onboarded from a phone.
-
-    Source: ledger 1.3, `coex/sync`; the operator documents no code for it.
-    """
-    sync_type = read_parameters(SyncParameters, call.fields).sync_type
-    if not number.is_on_business_app:
-        raise bad_parameter("The phone number is not on the WhatsApp Business app; it has no data to synchronize.")
-    record, now_ms = transaction.record(number.phone_number_id, SYNCS), transaction.state.clock.now_ms()
-    if sync_type in record:
-        raise bad_parameter(f"Param sync_type: {sync_type} was requested before; each can be requested once.")
-    if record and now_ms - min(record.values()) >= DAY_MS:
-        raise bad_parameter("Data can be requested within 24 hours of onboarding only.")
-    transaction.change_record(number.phone_number_id, SYNCS, **{sync_type: now_ms})
-    return {"messaging_product": "whatsapp", "request_id": transaction.state.ids.digits(_SYNC_ID_DIGITS)}
 
 
 @operation("numbers.request_code", "POST", Number, "request_code")

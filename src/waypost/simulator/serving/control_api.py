@@ -22,6 +22,7 @@ from waypost.simulator.apis.control_operations import (
     json_response,
 )
 from waypost.simulator.apis.requests import Receive, Scope, Send
+from waypost.simulator.business_app import control as business_apps
 from waypost.simulator.calling import control as calling
 from waypost.simulator.faults import control as faults
 from waypost.simulator.flows import control as flows
@@ -54,6 +55,7 @@ CALLS: Final[tuple[ControlCall, ...]] = (
     *payments.operation.rows,
     *updates.operation.rows,
     *numbers.operation.rows,
+    *business_apps.operation.rows,
     *flows.operation.rows,
     *phones.operation.rows,
     *phone_actions.operation.rows,

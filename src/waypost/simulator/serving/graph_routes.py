@@ -7,6 +7,7 @@ from waypost.simulator.accounts import signups
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.business_app import sync as business_apps
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.flows import graph as flows
 from waypost.simulator.flows.model import Flow
@@ -65,6 +66,7 @@ OPERATIONS: Final = (
         row
         for module in (
             apps,
+            business_apps,
             calling,
             flows,
             groups,

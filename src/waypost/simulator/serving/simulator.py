@@ -14,6 +14,7 @@ from waypost.simulator.apis.control_operations import read_members
 from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import SnapshotStore
 from waypost.simulator.apis.requests import Receive, Scope, Send
+from waypost.simulator.business_app.connection import start_business_apps
 from waypost.simulator.faults.fault_reading import Scenario
 from waypost.simulator.faults.model import arm_scenario
 from waypost.simulator.handsets.actions import send_message
@@ -103,6 +104,7 @@ class Simulator:
         await resume_held(state)
         start_reviews(state)
         start_planned_actions(state)
+        start_business_apps(state)
 
     async def close(self) -> None:
         """Stop the loops, commit pending writes, close the file."""

@@ -57,6 +57,9 @@ class GraphSubscription(msgspec.Struct, frozen=True):
     override_uri: str = ""
 
 
+SHARED_THROUGHPUT: Final = 20  # Source: the operator's page "Onboard WhatsApp Business app users", "Limitations"
+
+
 class Number(msgspec.Struct, frozen=True):
     """A business phone number; `throughput` is in messages a second.
 
@@ -69,6 +72,11 @@ class Number(msgspec.Struct, frozen=True):
     name: str
     throughput: int
     is_on_business_app: bool = False
+
+    @property
+    def max_per_second(self) -> int:
+        """How many messages a second it may send: fixed for a number that is on the app, too."""
+        return SHARED_THROUGHPUT if self.is_on_business_app else self.throughput
 
     def webhook_value(self, **members: Any) -> dict[str, Any]:
         """Return the value of a webhook about this number."""

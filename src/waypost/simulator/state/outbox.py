@@ -40,8 +40,8 @@ _SELECT_NEXT_UPDATE: Final = (  # one index lookup for each of them, however lon
     "AND app_id=state.key) AS due_ms FROM state WHERE kind=:kind AND due_ms NOT NULL"
 )
 _FIELDS_WITHOUT_TIME: Final = frozenset(
-    {"messages", "user_preferences", "calls"}
-)  # Source: facts 7.2; the operator's page "Calling API"
+    {"messages", "user_preferences", "calls", "history", "smb_app_state_sync", "smb_message_echoes"}
+)  # Source: facts 7.2; the operator's pages "Calling API", "Onboard WhatsApp Business app users"
 
 
 class Outbox:
@@ -87,6 +87,8 @@ def envelope(waba_id: str, updates: Sequence[Update], numbers: Mapping[str, Numb
 
     Source: facts 7.2.
     """
+    if updates[0].is_bare:
+        return ascii_json(updates[0].content).encode("ascii")
     entries: list[dict[str, Any]] = []
     for has_own_entry, run in itertools.groupby(updates, lambda update: bool(update.field)):
         if has_own_entry:

@@ -189,6 +189,7 @@ class SimulatorState:
         self.due_times: list[Callable[[], Awaitable[int | None]]] = []
         """Functions that return when scheduled work is due; None if there is none."""
         self.templates_changed = asyncio.Event()
+        self.business_apps_changed = asyncio.Event()
         self.active_uploads: set[str] = set()
         """The ids of upload sessions that a request is uploading to."""
         self.faulted_accounts: set[str] = set()

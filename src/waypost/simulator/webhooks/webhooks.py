@@ -196,7 +196,7 @@ async def _deliver_due(state: SimulatorState, served: Outlet) -> int | None:
     if retry is not None and retry.next_ms > now_ms:
         return retry.next_ms
     settings = state.settings.value
-    batch = await _batch(state, outlet, now_ms, settings.batch_at_most)
+    batch = _cut_batch(await _batch(state, outlet, now_ms, settings.batch_at_most))
     if not batch:
         dues = (await state.outbox.next_due_ms(outlet), await next_faulted_ms(state, outlet))
         return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _MAX_IDLE_MS)
@@ -230,6 +230,12 @@ async def _batch(state: SimulatorState, outlet: Outlet, now_ms: int, limit: int)
             return [build_pending_update(update) for update in updates]
     await apply_due_faults(state, outlet, now_ms=now_ms, limit=limit)
     return await next_faulted_batch(state, outlet, now_ms=now_ms, limit=limit)
+
+
+def _cut_batch(batch: list[PendingUpdate]) -> list[PendingUpdate]:
+    """Return the updates of one POST: up to the first that is sent alone."""
+    first = next((index for index, update in enumerate(batch) if update.is_alone), len(batch))
+    return batch[: max(first, 1)]
 
 
 def _delete_updates(batch: Sequence[PendingUpdate], retry: WebhookRetry | None, transaction: Transaction) -> None:

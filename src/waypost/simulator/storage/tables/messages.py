@@ -112,6 +112,8 @@ def set_status(wamid: str, status: str, at_ms: int, code: int) -> list[Statement
     return [(f"UPDATE messages SET {_STATUS_ASSIGNMENTS[status]} WHERE wamid=:wamid", values)]
 
 
+IS_FROM_APP: Final = "json_extract(content, '$.sent_by')='business_app'"
+"""The condition for messages that a business has sent with its own app, not by the API."""
 WITH_WAMIDS: Final = "wamid IN (SELECT value FROM json_each(:wamids))"
 """The condition for the messages with these ids, a JSON text."""
 

@@ -13,10 +13,12 @@ from waypost.simulator.storage.tables.table import Table, column_value
 
 MESSAGE_UPDATE: Final = "message"
 FIELD_PREFIX: Final = "field:"
-"""The kinds of update: a message; `field:` and the name of a webhook field whose whole value is stored; every other
-kind is the name of a message's status."""
+BARE_PREFIX: Final = "bare:"
+"""The kinds of update: a message; `field:` and the name of a webhook field whose whole value is stored; the same with
+`bare:` is sent without the envelope; every other kind is the name of a message's status."""
 
 MESSAGES_FIELD: Final = "messages"
+HISTORY_FIELD: Final = "history"
 # fmt: off
 WEBHOOK_FIELDS: Final = (  # Source: facts 7.2; the operator's page "Webhooks overview"
     MESSAGES_FIELD, "message_template_status_update", "message_template_quality_update",
@@ -68,7 +70,17 @@ class Update(msgspec.Struct, frozen=True):
     @property
     def field(self) -> str:
         """The webhook field of an update with its own entry; empty for messages and statuses."""
-        return self.kind.removeprefix(FIELD_PREFIX) if self.kind.startswith(FIELD_PREFIX) else ""
+        return self.kind.partition(":")[2]
+
+    @property
+    def is_bare(self) -> bool:
+        """True if the body of its POST is its value alone."""
+        return self.kind.startswith(BARE_PREFIX)
+
+    @property
+    def is_alone(self) -> bool:
+        """True if nothing else is in its POST: one part of a history may have the maximum size."""
+        return self.is_bare or self.field == HISTORY_FIELD
 
 
 class PendingUpdate(Update, frozen=True):
