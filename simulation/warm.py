@@ -5,7 +5,6 @@ Everything else of a run is its own. Called once, before the first one.
 
 import asyncio
 import contextlib
-import itertools
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, event
@@ -13,7 +12,6 @@ from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
 from waypost.assembly.http import servers
-from waypost.assembly.http.protocol import LimitedProtocol
 from waypost.store import revision
 
 MAX_STATEMENTS: Final = 4_000
@@ -70,7 +68,7 @@ def poll_less_often() -> None:
     async def end_connections(server: Any) -> None:
         state, notified = server.server_state, set[Any]()
         while state.connections or state.tasks:
-            for connection in state.connections - notified:
+            for connection in [each for each in state.connections if each not in notified]:
                 connection.shutdown()
                 notified.add(connection)
             await asyncio.sleep(END_EVERY_S)
@@ -79,22 +77,8 @@ def poll_less_often() -> None:
     servers._SignalFreeServer._end_connections = end_connections  # type: ignore[method-assign]
 
 
-def number_connections() -> None:
-    """Let the hash of a connection be its number: the order of a set of them is the same in each process."""
-    numbers = itertools.count()
-    begin = LimitedProtocol.__init__
-
-    def begin_with_number(connection: Any, *args: Any, **options: Any) -> None:
-        connection._number = next(numbers)
-        begin(connection, *args, **options)
-
-    LimitedProtocol.__init__ = begin_with_number  # type: ignore[method-assign]
-    LimitedProtocol.__hash__ = lambda connection: connection._number  # type: ignore[method-assign,attr-defined]
-
-
 def prepare() -> None:
     """Do all of it."""
     share_statements()
     share_schema()
     poll_less_often()
-    number_connections()

@@ -229,7 +229,7 @@ class Connections:
         if limit and len(others) >= limit and not self.limits.proxies.trusts(address):
             arriving = self._arriving.get(origin.network, {})
             ended = self._slowest([{each: since_s for each, since_s in arriving.items() if each in others}])
-            ended = ended or next((each for each in others if each in self._idle), None)
+            ended = ended or next((each for each in self._idle if each in others), None)  # the longest idle
             if ended is None:
                 return HttpError(429, f"At most {limit} connections may be open from one address.")
             ended.end_for_another()

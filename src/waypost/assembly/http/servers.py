@@ -9,9 +9,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator, MutableSet
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import uvicorn
 
@@ -118,6 +118,36 @@ class HttpServer:
             await self._serve_task
 
 
+Member = TypeVar("Member")
+
+
+class OrderedSet(MutableSet[Member]):
+    """A set whose members are in the order in which they were added."""
+
+    def __init__(self, members: Iterable[Member] = ()) -> None:
+        self._members = dict.fromkeys(members)
+
+    def __contains__(self, member: object) -> bool:
+        """Return True if it is in the set."""
+        return member in self._members
+
+    def __iter__(self) -> Iterator[Member]:
+        """Return the members, the oldest first."""
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        """Return the number of members."""
+        return len(self._members)
+
+    def add(self, value: Member) -> None:
+        """Add a member."""
+        self._members[value] = None
+
+    def discard(self, value: Member) -> None:
+        """Remove a member, if it is there."""
+        self._members.pop(value, None)
+
+
 class _SignalFreeServer(uvicorn.Server):
     """A uvicorn server without signal handlers, which ends when `leave` is called.
 
@@ -128,6 +158,9 @@ class _SignalFreeServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
         self._connections = connections
+        # A stop ends them in this order, and not in one that follows from where they are in memory.
+        self.server_state.connections = cast("Any", OrderedSet[Any]())
+        self.server_state.tasks = cast("Any", OrderedSet[Any]())
         self._log = log("assembly")
         self.stop_requested = asyncio.Event()
 
@@ -166,14 +199,14 @@ class _SignalFreeServer(uvicorn.Server):
                     await self._end_connections()
                     await asyncio.sleep(0)
         except TimeoutError:
-            for task in state.tasks:
+            for task in list(state.tasks):
                 task.cancel()
 
     async def _end_connections(self) -> None:
         """Shut down every connection, also those being accepted, and wait for all."""
         state, notified = self.server_state, set[Any]()
         while state.connections or state.tasks:
-            for connection in state.connections - notified:
+            for connection in [each for each in state.connections if each not in notified]:
                 connection.shutdown()
                 notified.add(connection)
             await asyncio.sleep(0.002)  # uvicorn has no event for their end
