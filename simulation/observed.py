@@ -95,6 +95,7 @@ class Observed:
     away: list[tuple[str, float, float]] = field(default_factory=list)  # a site that was away, or lost a connection
     postbacks: dict[str, list[str]] = field(default_factory=dict)  # the texts of a message's buttons, by its id
     on_answer: dict[str, Callable[[], None]] = field(default_factory=dict)  # called when the operator has its answer
+    lost_times: list[float] = field(default_factory=list)  # when a process went on without knowing that it stood still
     healthy_sites: set[str] = field(default_factory=set)  # those without any fault
     broken: list[str] = field(default_factory=list)  # promises broken while it ran
 

@@ -84,6 +84,7 @@ class Suspender:
             await self._process.stand_still(for_s)
             if loses_time:
                 self._clock.lose(for_s)
+                self._observed.lost_times.append(asyncio.get_running_loop().time())
             await asyncio.sleep(self._settles_s)
 
 

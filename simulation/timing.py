@@ -26,6 +26,8 @@ OUTAGE_FAILURES: Final = 3
 """So many failures in a row, and a receiver is taken to be away."""
 RECOVERY_S: Final = 8
 """Longest time from the first success after an outage to the next attempt of what had failed before."""
+ORDER_HOLD_S: Final = 900
+"""A callback that alone fails blocks those that follow it for so long."""
 NEIGHBOUR_S: Final = 5
 """Longest way of a status from the operator to a healthy receiver. Nothing on it waits for anybody else: two commits and
 one request of a few milliseconds; the only pause that is allowed is that of slots, which is 1 s."""
@@ -38,6 +40,7 @@ def check_timing(observed: Observed, apps: Iterable[AppAccount]) -> Iterable[str
     yield from _check_paces(observed, apps)
     yield from _check_neighbours(observed, callbacks)
     yield from _check_retries(observed)
+    yield from _check_repetitions(observed, callbacks)
     yield from _check_recoveries(observed)
     yield from _check_uncertain(observed, min(observed.uncertain_for_s))
     for one in observed.exchanges:
@@ -157,6 +160,42 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
             is_excused = failed_again or was_asked_to_wait or was_away or was_changed
             if not is_excused and not _was_disturbed(observed, back_s, until_s):
                 yield f"{path} was back at {back_s:.1f} s, and {callback_id} was tried again at {until_s:.1f} s"
+
+
+def _check_repetitions(observed: Observed, callbacks: list[CallbackSeen]) -> Iterable[str]:
+    """A callback is not sent twice at once, and not again after the next one of its recipient, which it came before.
+
+    The next one is sent when this one was received and that is stored. Not judged is what a person replays, and a
+    process that cannot know that it stood still.
+    """
+    replayed_s = min((one.began_s for one in observed.exchanges if one.path.endswith("/replay")), default=float("inf"))
+    chains = defaultdict[tuple[str, str], dict[str, list[Exchange]]](lambda: defaultdict(list))
+    for one in callbacks:
+        if one.exchange.began_s < replayed_s:
+            chains[one.path, one.recipient][one.id].append(one.exchange)
+    for (path, _), attempts in chains.items():
+        for callback_id, tries in attempts.items():
+            for first, second in pairwise(tries):
+                if second.began_s - first.began_s < FIRST_RETRY_S and not _may_retry(observed, first, second):
+                    yield f"{path} got callback {callback_id} twice at once, at {second.began_s:.2f} s"
+        in_order = sorted(attempts.values(), key=lambda tries: int(tries[0].headers["waypost-sequence"]))
+        for older, newer in pairwise(in_order):
+            from_s, sent_s, last_s = older[0].began_s, newer[0].began_s, older[-1].began_s
+            held_s = last_s - from_s + sum(max(0, jump_s) for _, jump_s in observed.jumps)
+            is_unknowing = any(at_s <= last_s <= at_s + EFFECT_S for at_s in observed.lost_times)
+            if last_s > sent_s + GRACE_S and held_s < ORDER_HOLD_S and not is_unknowing:
+                yield f"{path} got an older callback again at {last_s:.2f} s, after the next one at {sent_s:.2f} s"
+
+
+def _may_retry(observed: Observed, first: Exchange, second: Exchange) -> bool:
+    """True if something has ended the first attempt, and let the second one begin at once."""
+    causes = (
+        *((at_s, at_s) for at_s in observed.retries),
+        *(times for site, *times in observed.away if site == first.site),
+    )
+    return any(
+        from_s <= second.began_s and to_s >= first.began_s - GRACE_S for from_s, to_s in causes
+    ) or _is_disturbed(observed, first.began_s - GRACE_S, second)
 
 
 def _check_uncertain(observed: Observed, uncertain_for_s: float) -> Iterable[str]:
