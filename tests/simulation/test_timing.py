@@ -1,0 +1,89 @@
+"""The checks of times and of leftovers see what they are for, in observations made by hand."""
+
+import asyncio
+import json
+
+import pytest
+
+from simulation.accounts import AppAccount
+from simulation.leftovers import IN_FLIGHT, find_stale_marks
+from simulation.observed import Exchange, Observed, SubscriptionTerms
+from simulation.received import Tap, read_tap
+from simulation.timing import check_timing
+
+PATH = "/Shop/first-0"
+
+
+def attempt(callback_id: str, began_s: float, status: int) -> Exchange:
+    headers = {"waypost-callback-id": callback_id, "waypost-sequence": "1"}
+    return Exchange("receiver 1", "POST", PATH, headers, began_s, status=status, ended_s=began_s + 0.1)
+
+
+def observe(*exchanges: Exchange) -> Observed:
+    return Observed([*exchanges], subscriptions={PATH: SubscriptionTerms("app", ("READ",), is_steady=True)})
+
+
+def outage(again_s: float) -> list[Exchange]:
+    """Three callbacks fail, the last one is received at 20 s, and the first two are tried again at a time."""
+    failed = [attempt(callback_id, began_s, 500) for callback_id, began_s in (("a", 10), ("b", 11), ("c", 12))]
+    return [*failed, attempt("c", 20, 200), attempt("a", again_s, 200), attempt("b", again_s, 200)]
+
+
+def test_callbacks_that_wait_after_an_outage_are_found() -> None:
+    found = list(check_timing(observe(*outage(again_s=40)), [], 90))
+
+    assert len(found) == 2
+    assert "was tried again at 40.0 s" in found[0]
+
+
+@pytest.mark.parametrize("excuse", ["at once", "away", "paused", "restarted"])
+def test_callbacks_after_an_outage_may_wait_for_a_reason(excuse: str) -> None:
+    observed = observe(*outage(again_s=21 if excuse == "at once" else 40))
+    if excuse == "away":
+        observed.away.append(("receiver 1", 25, 30))
+    elif excuse == "paused":
+        observed.subscriptions[PATH].paused.append((25, 30))
+    elif excuse == "restarted":
+        observed.interruptions.append((25, 30))
+
+    assert list(check_timing(observed, [], 90)) == []
+
+
+def test_number_that_sends_too_fast_is_found() -> None:
+    app = AppAccount("Shop", "1555", 2, "100")
+    path = "/v23.0/100/messages"
+    sends = [Exchange("operator", "POST", path, {}, 1 + nth / 10, status=200, ended_s=2) for nth in range(4)]
+
+    assert list(check_timing(observe(*sends), [app], 90)) == ["Shop sent 4 messages from 1.00 to 1.30 s"]
+    assert list(check_timing(observe(*sends[:3]), [app], 90)) == []
+
+
+def test_mark_that_outlives_its_request_is_found() -> None:
+    async def marks(now_s: float, observed: Observed) -> list[str]:
+        asyncio.get_running_loop().time = lambda: now_s  # type: ignore[method-assign]
+        return list(find_stale_marks(observed, [("a", IN_FLIGHT), ("b", 0), ("c", IN_FLIGHT)]))
+
+    observed = observe(attempt("a", 10, 500), attempt("b", 10, 500))
+    restarted = observe(attempt("a", 10, 500))
+    restarted.interruptions.append((11, 28))
+
+    assert asyncio.run(marks(24, observed)) == []
+    assert asyncio.run(marks(30, observed)) == ["a is marked in flight, and its last request came at 10.0 s"]
+    assert asyncio.run(marks(30, restarted)) == []
+
+
+def test_tap_is_read_from_both_versions_of_callbacks() -> None:
+    version_2 = {
+        "type": "message",
+        "payload": {
+            "type": "quick_reply",
+            "payload": {"text": "Yes", "type": "button", "postbackText": "yes-1"},
+            "context": {"gsId": "m1"},
+        },
+    }
+    message = {"type": "button", "button": {"payload": "yes-1", "text": "Yes"}, "context": {"gs_id": "m1"}}
+    version_3 = {"entry": [{"changes": [{"value": {"messages": [message]}}]}]}
+
+    assert read_tap(json.dumps(version_2).encode()) == Tap("m1", "Yes", "yes-1")
+    assert read_tap(json.dumps(version_3).encode()) == Tap("m1", "Yes", "yes-1")
+    assert read_tap(json.dumps({"type": "message", "payload": {"type": "text"}}).encode()) is None
