@@ -205,7 +205,7 @@ class Receiver:
     takes_s = 0.0
 
     def __init__(self, rejects_nth: int | None = None) -> None:
-        self._rejects_nth = rejects_nth
+        self.rejects_nth = rejects_nth
         self._seen: dict[bytes, int] = {}  # ids of callbacks, in the order of their first attempts
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -215,7 +215,7 @@ class Receiver:
         await asyncio.sleep(self.takes_s)
         callback_id = dict(scope["headers"]).get(b"waypost-callback-id")
         nth = None if callback_id is None else self._seen.setdefault(callback_id, len(self._seen))
-        is_rejected = nth is not None and nth == self._rejects_nth and _now_s() < REJECTS_UNTIL_S
+        is_rejected = nth is not None and nth == self.rejects_nth and _now_s() < REJECTS_UNTIL_S
         status = 400 if is_rejected else 200
         await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})

@@ -28,6 +28,8 @@ _ACTIONS: Final = {
 }
 _READS: Final = ("/admin/waits", "/admin/queues", "/admin/subscriptions", "/admin/dead-letters", "/admin/messages")
 _SHARE: Final = 0.12
+_SHARES: Final = {"administrator holds the service": 0.3}
+"""Of the actions that seldom fall together with what they would change."""
 SMALL_QUOTA: Final = 12
 
 declare(_ACTIONS)
@@ -71,7 +73,7 @@ class Administrator:
         """Do what the seed chooses, in a few turns."""
         for _ in range(TURNS):
             await asyncio.sleep(self._choices.between("administrator pause", 0.1, TURN_EVERY_S))
-            happening = [kind for kind in self._actions if self._choices.happens(kind, _SHARE)]
+            happening = [kind for kind in self._actions if self._choices.happens(kind, _SHARES.get(kind, _SHARE))]
             for kind in happening:
                 await self._actions[kind](self._choices.pick("partner", self._partners, of=kind))
 

@@ -10,7 +10,8 @@ from simulation.choices import Choices, declare
 from simulation.observed import Observed
 
 _SLOW_S: Final = (0.5, 2, 5, 20)
-_SLOW_RESPONSE_S: Final = (*_SLOW_S, 40)
+_SLOW_RESPONSE_S: Final = (0.5, 5, 40)
+"""The last one is after all calls have given up."""
 _HANGS_S: Final = 40
 """Longer than any call waits."""
 _RETRY_AFTER_S: Final = (3, 1, 10, 30)
@@ -18,7 +19,7 @@ _ENDS_WITHIN_S: Final = 60
 """Longer than any fault takes. A request that is repeated in a process that was killed never ends."""
 _BREAK_EVERY_S: Final = 0.25
 _AWAY_EVERY_S: Final = 4
-_MOMENTS_S: Final = (3, 0.2, 8)
+_MOMENTS_S: Final = (3, 0.2, 8, 25)
 _JUMPS_S: Final = {"jumps forward": (2, 30, 600, 3600), "is set back": (-2, -60, -3600), "slept": (5, 30, 300)}
 SHARES: Final = {"service": 0.02, "operator": 0.03, "receiver 1": 0.05, "receiver 2": 0.05}
 """Of the requests to each, those that meet a certain fault."""
@@ -208,13 +209,12 @@ class Faults:
     async def _have_bad_moments(self, site: str) -> None:
         """Let each request to a site meet the same fault: several fail at once, as they do when something is wrong."""
         while self.is_on:
-            await asyncio.sleep(_AWAY_EVERY_S)
             name = f"{site} has a bad moment"
-            if not self._choices.happens(name, 0.15) or self._is_healthy(site):
-                continue
-            self._moments[site] = self._choices.pick("fault", FAULTS[site], of=name)
-            await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=name))
-            del self._moments[site]
+            if self._choices.happens(name, 0.2) and not self._is_healthy(site):
+                self._moments[site] = self._choices.pick("fault", FAULTS[site], of=name)
+                await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=name))
+                del self._moments[site]
+            await asyncio.sleep(_AWAY_EVERY_S)
 
     async def _move_clock(self) -> None:
         while self.is_on:

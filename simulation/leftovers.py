@@ -54,6 +54,9 @@ def find_leftovers(services: Sequence[Waypost]) -> Iterable[str]:
         held = {
             "slots of receivers": callbacks.admission.slots.held,
             "slots of operators": dispatch._admission.slots.held,
+            "slots of operator accounts": [
+                position for source in dispatch._admission._sources.values() for position in source.destination.slots
+            ],
             "callbacks that are to be marked in flight": callbacks._marks._unmarked,
             "callbacks that are being marked in flight": callbacks._marks._marking,
             "circuits with a probe": [

@@ -158,8 +158,8 @@ class PartnerActor:
             if response is not None and response.status == 200 and response.body is not None:
                 known[path] = response.body["subscription"]["id"]
         of_app = [(path, number) for path, number in known.items() if path.startswith(f"/{app.name}/")]
-        kinds = ("changes", "pauses", "deletes")
-        happening = [kind for kind in kinds if happens(f"partner {kind} a subscription", 0.25)]
+        shares = {"pauses": 0.4, "changes": 0.25, "deletes": 0.25}
+        happening = [kind for kind, share in shares.items() if happens(f"partner {kind} a subscription", share)]
         if not of_app or not happening:
             return
         path, number = of_app[-1]
@@ -169,7 +169,7 @@ class PartnerActor:
         elif happening[0] == "pauses":
             is_paused = _succeeded(await self._call("PUT", app, f"subscription/{number}", {"active": "false"}))
             paused_s = _now_s()
-            await asyncio.sleep(self._choices.between("seconds", 0, 5, of="partner pauses a subscription"))
+            await asyncio.sleep(self._choices.between("seconds", 0, 12, of="partner pauses a subscription"))
             if is_paused:
                 self._observed.subscriptions[path].paused.append((paused_s, _now_s()))
             for _ in range(100):

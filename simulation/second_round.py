@@ -49,7 +49,7 @@ class SecondRound:
         """Send, tap, and check; `now_ms` is the service's."""
         before = len(self._observed.exchanges)
         for receiver in receivers:
-            receiver.takes_s = RECEIVER_TAKES_S
+            receiver.takes_s, receiver.rejects_nth = RECEIVER_TAKES_S, None
         await call(self._simulator.application, "PUT", "/control/settings", {"gather_ms": 0})
         self._observed.limits_until_s = _now_s()
         for partner in self._partners:

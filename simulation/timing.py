@@ -104,7 +104,8 @@ def _check_retries(observed: Observed) -> Iterable[str]:
             attempts[one.headers["waypost-callback-id"]].append(one)
             if one.status < 300:
                 accepted[one.path].append(one.ended_s)
-    retried = [one.began_s for one in observed.exchanges if one.path.endswith("/retry")]
+    requests = [run for one in observed.exchanges if one.path.endswith("/retry") for run in one.runs]
+    retried = [at_s for run in requests for at_s in (run.began_s, run.ended_s or run.began_s)]
     for callback_id, tries in attempts.items():
         for failed, next_one in pairwise(tries):
             ended_s = failed.ended_s or 0

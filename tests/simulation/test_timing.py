@@ -20,7 +20,9 @@ def attempt(callback_id: str, began_s: float, status: int) -> Exchange:
 
 
 def observe(*exchanges: Exchange) -> Observed:
-    return Observed([*exchanges], subscriptions={PATH: SubscriptionTerms("app", ("READ",), is_steady=True)})
+    return Observed(
+        [*exchanges], uncertain_for_s=[90], subscriptions={PATH: SubscriptionTerms("app", ("READ",), is_steady=True)}
+    )
 
 
 def outage(again_s: float) -> list[Exchange]:
@@ -30,7 +32,7 @@ def outage(again_s: float) -> list[Exchange]:
 
 
 def test_callbacks_that_wait_after_an_outage_are_found() -> None:
-    found = list(check_timing(observe(*outage(again_s=40)), [], 90))
+    found = list(check_timing(observe(*outage(again_s=40)), []))
 
     assert len(found) == 2
     assert "was tried again at 40.0 s" in found[0]
@@ -46,7 +48,7 @@ def test_callbacks_after_an_outage_may_wait_for_a_reason(excuse: str) -> None:
     elif excuse == "restarted":
         observed.interruptions.append((25, 30))
 
-    assert list(check_timing(observed, [], 90)) == []
+    assert list(check_timing(observed, [])) == []
 
 
 def test_number_that_sends_too_fast_is_found() -> None:
@@ -54,8 +56,8 @@ def test_number_that_sends_too_fast_is_found() -> None:
     path = "/v23.0/100/messages"
     sends = [Exchange("operator", "POST", path, {}, 1 + nth / 10, status=200, ended_s=2) for nth in range(4)]
 
-    assert list(check_timing(observe(*sends), [app], 90)) == ["Shop sent 4 messages from 1.00 to 1.30 s"]
-    assert list(check_timing(observe(*sends[:3]), [app], 90)) == []
+    assert list(check_timing(observe(*sends), [app])) == ["Shop sent 4 messages from 1.00 to 1.30 s"]
+    assert list(check_timing(observe(*sends[:3]), [app])) == []
 
 
 def test_mark_that_outlives_its_request_is_found() -> None:
