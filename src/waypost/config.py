@@ -37,6 +37,15 @@ _BUCKET_URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z
 DEMO_ADMIN_TOKEN: Final = "demo-admin-token"  # noqa: S105  public; `serve` rejects it
 
 
+PRODUCTION_SETTINGS: Final = {
+    "database_url": "names a database, and a sandbox has none",
+    "secret_key": "is the instance key of a store with real credentials",
+    "old_secret_key": "is the instance key of a store with real credentials",
+    "media_url": "names a bucket of real files",
+}
+"""Settings that only a service with real traffic has, and why: `waypost intercept` does not run beside them."""
+
+
 def check_secret(value: str, name: str) -> None:
     """Return if a token or key is long enough, and is no run of a few characters.
 

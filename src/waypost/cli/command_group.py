@@ -112,6 +112,7 @@ EXAMPLES: Final[dict[str, tuple[str, str]]] = {
     "dev": ("--memory", "tutorial.md"),
     "serve": ("--data /var/lib/waypost", "reference/settings.md"),
     "simulator": ("--port 8081", "how-to/use-the-simulator-alone.md"),
+    "intercept": ("-- python app.py", "how-to/intercept-a-program.md"),
     "send": ("--template order_ready --param Ann --param 4711", _CLI),
     "tap": ("'Yes please'", _CLI),
     "listen": ("--forward-to http://localhost:3000/hook --events read", _CLI),

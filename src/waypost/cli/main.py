@@ -28,6 +28,7 @@ from waypost.cli.commands.apply import apply
 from waypost.cli.commands.callbacks import callbacks, replay
 from waypost.cli.commands.clock import clock, snapshot
 from waypost.cli.commands.inspection import doctor, tail, trace
+from waypost.cli.commands.intercept import intercept
 from waypost.cli.commands.listen import listen
 from waypost.cli.commands.messages import send, tap
 from waypost.cli.commands.partners import apps, partner
@@ -190,6 +191,7 @@ def simulator(
     )
 
 
+app.command(rich_help_panel=RUN)(intercept)
 for _exchange in (send, tap, listen, tail, trigger, replay):
     app.command(rich_help_panel=EXCHANGE)(_exchange)
 app.command(rich_help_panel=SET_UP)(apply)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, text
+if TYPE_CHECKING:  # slow to import, and every command that reads settings reads this module
+    from sqlalchemy import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +64,14 @@ def connection_budget(stages: Iterable[str], *, at_most: int | None = None) -> C
     return budget
 
 
-_COUNTS: Final = text("""
+_COUNTS: Final = """
     SELECT least(
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
             - coalesce(current_setting('reserved_connections', true)::int, 0),
         (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = session_user),
         (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())),
     (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')
-""")  # Source: postgresql.org, "Connections and Authentication"; `least` ignores nulls
+"""  # Source: postgresql.org, "Connections and Authentication"; `least` ignores nulls
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class ServerConnections:
     used: int  # by all clients
 
 
-def count_server_connections(connection: Connection) -> ServerConnections:
+def count_server_connections(connection: "Connection") -> ServerConnections:
     """Return how many connections the server allows, and how many it has now."""
-    allowed, used = connection.execute(_COUNTS).one()
+    allowed, used = connection.exec_driver_sql(_COUNTS).one()
     return ServerConnections(allowed, used)
