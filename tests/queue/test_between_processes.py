@@ -109,6 +109,22 @@ async def test_job_that_another_process_enqueues_is_noticed_at_once(open_process
     assert await claim_refs_after_wait(second_process) == ["a.0"]
 
 
+async def test_listeners_hear_of_groups_that_another_process_works(open_process: ProcessOpener) -> None:
+    """A change of a subscription is reported for the group of its replays; its callbacks may be in another shard."""
+    first_process, second_process = await open_process("one"), await open_process("two")
+    await wait_for_even_split(first_process, second_process)
+    heard: dict[str, list[str]] = {"one": [], "two": []}
+    first_process.queue.add_wake_listener(OUTBOUND, heard["one"].append)
+    second_process.queue.add_wake_listener(OUTBOUND, heard["two"].append)
+    own, others = group_in(held_shards(first_process)), group_in(held_shards(second_process))
+
+    await first_process.enqueue("a", group=own)
+    await first_process.enqueue("b", group=others)
+
+    await wait_until(lambda: others in heard["two"])
+    assert others in heard["one"]
+
+
 async def test_leases_that_are_released_are_acquired_at_once_by_another_process(open_process: ProcessOpener) -> None:
     hour_ms = 60 * 60 * 1000  # much longer than the test waits
     first_process, second_process = (

@@ -445,8 +445,13 @@ class JobQueue:
                 self._rescan(queue_name)
 
     def _wake_group(self, queue_name: QueueName, group: str) -> bool:
-        """Have a group read; return False where another process works it."""
+        """Have a group read; return False where another process works it.
+
+        Listeners hear of it in any case: a change of a subscription is reported for the group of its replays, whose
+        shard may be another process's than that of its callbacks.
+        """
         if shard_of(group) not in self.shards.held[queue_name]:
+            self._call_wake_listeners(queue_name, group)
             return False
         self._schedulers[queue_name].wake([group], partial(self.shards.cooldown_end_ms, queue_name))
         self._notify_new_jobs(queue_name, group)
@@ -454,6 +459,9 @@ class JobQueue:
 
     def _notify_new_jobs(self, queue_name: QueueName, group: str) -> None:
         self._wake_events[queue_name].set()
+        self._call_wake_listeners(queue_name, group)
+
+    def _call_wake_listeners(self, queue_name: QueueName, group: str) -> None:
         for listener in self._wake_listeners.get(queue_name, ()):
             listener(group)
 
