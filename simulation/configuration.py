@@ -21,7 +21,7 @@ class Configuration:
     postgresql: bool = _option(False, "Whether the store is a PostgreSQL server, and not SQLite.")
     processes: int = _option(1, "Processes of the service that share the store; more than one on PostgreSQL only.")
     kills: int = _option(3, "Kills of a process of the service, at most.")
-    suspensions: int = _option(2, "How often a process of the service stands still, at most.")
+    suspensions: int = _option(3, "How often a process of the service stands still, at most.")
     schedule: str = _option("", f"The seed of the order of steps if it is another one, or {FIFO!r}: as they come.")
 
     @classmethod

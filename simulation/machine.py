@@ -136,6 +136,9 @@ def replace_machine(transports: list[Any]) -> None:
 
     async def reach_listener(network: Any, ip: str, port: int, owner: Any) -> Any:
         server: Any = await reach(network, ip, port, owner)
+        if getattr(owner, "on_wait", None) is not None:
+            owner.on_wait()
+            await asyncio.sleep(0)  # if it stands still from now on, its next step comes later
         while network._loop.is_suspended(server.owner):  # its machine has accepted the connection, and it has not yet
             await network._loop.wait_until_resumed(server.owner)
             server = await reach(network, ip, port, owner)

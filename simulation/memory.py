@@ -40,8 +40,12 @@ COUNTED: Final[Mapping[str, str]] = {
     "Histogram.counts": "the buckets of a histogram",
     "LimitedRequests._times[]": "requests that a rate has limited, at most 1,000 of each app and rate",
     "OperatorAccount.fields": "fields of the operator accounts in a cache above",
+    "PostgresBulkStatements._statements": "statements of the source, times the shapes of their parameters",
     "ReceiverAdmission.receivers": "subscriptions",
     "RetentionLoop.transactions": "tables",
+    "Statement.formats": "arrays of a statement",
+    "Statement.oids": "arrays of a statement",
+    "Statement.types": "arrays of a statement",
     "_LocalWindow.times": "requests within a window, at most its rate",
     "_SourcePace.response_times_ms": "responses of the last second in which a number has sent, at most its rate",
 }

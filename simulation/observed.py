@@ -79,6 +79,8 @@ class SubscriptionTerms:
 class Observed:
     """All of one run."""
 
+    processes: int = 1  # of the service
+
     exchanges: list[Exchange] = field(default_factory=list)
     acknowledged: list[Acknowledged] = field(default_factory=list)
     sent: list[SentRequest] = field(default_factory=list)

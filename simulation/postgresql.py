@@ -377,6 +377,8 @@ class DatabaseRun:
         poll = select.poll()
         poll.register(descriptor, (select.POLLIN if wanted & 1 else 0) | (select.POLLOUT if wanted & 2 else 0))
         until_s = _real_s() + _HANGS_AFTER_S
+        if getattr(connection.host, "on_wait", None) is not None:
+            connection.host.on_wait()
         connections = getattr(connection.host, "connections_of", None)
         if connections is not None and connections.on_operation is not None:
             connections.on_operation("statement")

@@ -86,6 +86,7 @@ class Process:
         lifecycle: whoever starts or stops it holds this lock.
         waypost: the service of the current life, or of the last.
         is_running: True from the begin of a start until the end.
+        on_wait: called when it waits for somebody: it opens a connection, or has sent statements.
     """
 
     def __init__(
@@ -114,6 +115,11 @@ class Process:
         self.waypost: Any = None
         self.lives = 0
         self.is_running = False
+        self.on_wait: Callable[[], None] | None = None
+
+    def _call_on_wait(self) -> None:
+        if self.on_wait is not None:
+            self.on_wait()
 
     async def start(self, prepare: Callable[[Waypost], Awaitable[None]] | None = None) -> None:
         """Return once it serves requests.
@@ -131,6 +137,7 @@ class Process:
         self._silent.clear()
         self._host = _loop().machines.host(f"{self.name}/{self.lives}")
         self._host.connections_of = self._connections
+        self._host.on_wait = self._call_on_wait
         self.is_running, self._stop = True, asyncio.Event()
         serving, self._ended = self._future(), self._future()
         self._host.spawn(lambda: self._live(self._stop, serving, prepare))
@@ -174,7 +181,8 @@ class Process:
     async def stand_still(self, for_s: float) -> None:
         """Let it take no step for so many seconds, unless it is killed meanwhile; its connections stay open."""
         host = self._host
-        _loop().suspend(host)
+        if not _loop().is_suspended(host):  # already, if it waits for somebody
+            _loop().suspend(host)
         try:
             if self._connections is not None:
                 await self._connections.stand_still(host, for_s)
@@ -182,6 +190,10 @@ class Process:
                 await asyncio.sleep(for_s)
         finally:
             _loop().resume(host)
+
+    def suspend(self) -> None:
+        """Let it take no further step; `stand_still` says for how long."""
+        _loop().suspend(self._host)
 
     def kill(self, death: Death, *, sent_arrives: bool = True) -> None:
         """End it between two steps, or within an operation of its storage. Do nothing if it is not running.

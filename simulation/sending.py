@@ -10,6 +10,7 @@ from typing import Final
 
 from simulation.client import Response, request
 from simulation.observed import Exchange, Observed, Run, SentRequest
+from waypost.api.limits import SHARED_FROM_MS
 
 ATTEMPTS: Final = 4
 AGAIN_AFTER_S: Final = (0.2, 1, 5)
@@ -75,15 +76,19 @@ def check_limits(observed: Observed) -> Iterable[str]:
         for one in observed.exchanges:
             if one.site == "service" and one.path == PATHS[name] and one.began_s < observed.limits_until_s:
                 runs[_source(one)] += one.runs
+        within_s = int(period[:-1])
+        counters = 1 if within_s * 1000 >= SHARED_FROM_MS else observed.processes  # each counts a short window itself
         for source, of_source in runs.items():
-            yield from _check_limit(observed, f"{name} of {source}", of_source, int(at_most), int(period[:-1]))
+            yield from _check_limit(observed, f"{name} of {source}", of_source, int(at_most), within_s, counters)
 
 
-def _check_limit(observed: Observed, name: str, runs: Sequence[Run], at_most: int, within_s: int) -> Iterable[str]:
+def _check_limit(
+    observed: Observed, name: str, runs: Sequence[Run], at_most: int, within_s: int, counters: int
+) -> Iterable[str]:
     counted = [run for run in runs if run.status == 200 and not run.is_replay]
     for nth, first in enumerate(counted):
         later = [run for run in counted[nth:] if (run.ended_s or 0) < first.began_s + within_s]
-        if len(later) > at_most and not _is_disturbed(observed, first.began_s, within_s):
+        if len(later) > counters * at_most and not _is_disturbed(observed, first.began_s, within_s):
             yield f"{name} accepted {len(later)} within {within_s} s from {first.began_s:.2f} s, and {at_most} are allowed"
     for run in [run for run in runs if run.status == 429 and RATE_EXCEEDED in run.reason]:
         # one that is being worked on, or whose response was lost, may count; an error does not

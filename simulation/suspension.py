@@ -15,11 +15,13 @@ from simulation.observed import Observed
 from simulation.process import Process
 from waypost.base.clock import Clock
 
-SUSPENDED_FOR_S: Final = (20, 1, 8, 60)
-"""A lease lasts 15 seconds; the server ends a transaction that is idle for 10."""
+SUSPENDED_FOR_S: Final = (30, 1, 12, 60)
+"""A lease lasts 15 seconds, and others look for expired ones every 5; the server ends a transaction idle for 10."""
+MAX_WAITS: Final = 300
+"""Between two suspensions, as MAX_STEPS."""
 MAX_STEPS: Final = 6000
 """Between two suspensions: about as many as all messages take under faults."""
-SHARE: Final = 0.3
+SHARE: Final = 0.4
 """Of the suspensions of each kind, for each of those that there may be."""
 
 
@@ -73,8 +75,10 @@ class Suspender:
             kind = happening[-1]
             after = self._choices.between("after", 0, 1, of=kind)
             is_early = self._choices.pick("is early", (False, True), of=kind)
+            waits = self._choices.pick("waits for somebody", (True, False), of=kind)
             for_s = self._choices.pick("seconds", SUSPENDED_FOR_S, of=kind)
-            if not await _has_come(MAX_STEPS**after if is_early else MAX_STEPS * after, until_s):
+            top = MAX_WAITS if waits else MAX_STEPS
+            if not await self._has_come(top**after if is_early else top * after, until_s, waits=waits):
                 return
             if self._process.is_running:
                 await self._suspend(for_s, loses_time=kind == self._lost_time)
@@ -87,16 +91,28 @@ class Suspender:
                 self._observed.lost_times.append(asyncio.get_running_loop().time())
             await asyncio.sleep(self._settles_s)
 
+    async def _has_come(self, left: float, until_s: float, *, waits: bool) -> bool:
+        """Return after so many steps of the loop, or times that the process waits; False at this time at the latest."""
+        loop: Any = asyncio.get_running_loop()
+        come, alarm = asyncio.Event(), 0
 
-async def _has_come(steps: float, until_s: float) -> bool:
-    """Return after so many steps of the loop; False at this time at the latest."""
-    loop: Any = asyncio.get_running_loop()
-    come = asyncio.Event()
-    alarm = loop.after_steps(steps, come.set)
-    try:
-        async with asyncio.timeout_at(until_s):
-            await come.wait()
-    except TimeoutError:
-        loop.cancel_alarm(alarm)
-        return False
-    return True
+        def count() -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0 and not come.is_set() and self._process.is_running:
+                self._process.suspend()
+                come.set()
+
+        if waits:
+            self._process.on_wait = count
+        else:
+            alarm = loop.after_steps(left, come.set)
+        try:
+            async with asyncio.timeout_at(until_s):
+                await come.wait()
+        except TimeoutError:
+            return come.is_set()
+        finally:
+            self._process.on_wait = None
+            loop.cancel_alarm(alarm)
+        return True

@@ -28,6 +28,7 @@ from simulation.phones import Phone, Reviewer
 from simulation.postgresql import DatabaseRun, ProcessConnections
 from simulation.process import Killer, Process, ProcessDied
 from simulation.promises import Promises
+from simulation.revocation import find_accepted_after_revocation
 from simulation.second_round import SecondRound
 from simulation.sending import check_limits, check_requests
 from simulation.service_settings import ServiceSettings
@@ -95,7 +96,7 @@ class World:
         self._choices, self._has_faults = choices, configuration.has_faults
         self._configuration = configuration
         self._transports = transports
-        self.observed = Observed()
+        self.observed = Observed(processes=configuration.processes)
         machine_clock = MachineClock()
         self.clock = SystemClock(machine_ns=machine_clock.machine_ns, steady_ns=machine_clock.steady_ns)
         numbers = range(configuration.processes)
@@ -231,6 +232,7 @@ class World:
         await self._wait_until_idle()
         second_round = SecondRound(self.partners, self.observed, self.simulator, self.promises, self._choices)
         await second_round.run(list(self._receivers.values()), self.clock.now_ms())
+        self.observed.broken += await find_accepted_after_revocation(self.partners, self._ports)
         await asyncio.sleep(CONNECTIONS_END_WITHIN_S)
         in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
