@@ -11,11 +11,12 @@ from docs.api_pages import shape_of
 from docs.markdown import default_text, page, table
 from waypost.base.invalid_values import accepted_by, accepted_values
 from waypost.simulator.apis.control_operations import declared_struct, response_type
-from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
+from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, ONBOARDING, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.media.control import MediaBody
 from waypost.simulator.serving.control_api import CALLS
 from waypost.simulator.serving.graph_routes import NODE_IDS, OPERATIONS
+from waypost.simulator.state.embedded_signup import BREAKS, SCREENS, SESSION_OPENED, WINDOW_ERRORS
 from waypost.simulator.state.graph_operations import GraphOperation, call_names
 from waypost.simulator.state.settings import ChangeableSettings
 
@@ -117,7 +118,8 @@ def _graph_path(row: GraphOperation) -> str:
 def faults_page() -> str:
     """Return the page of the fault kinds, their triggers and their filters."""
     parts: list[str] = []
-    for on, title in ((CALL, "## Faults of calls"), (WEBHOOK, "## Faults of webhooks")):
+    titles = ((CALL, "## Faults of calls"), (WEBHOOK, "## Faults of webhooks"))
+    for on, title in (*titles, (ONBOARDING, "## Faults of embedded signup")):
         rows = [
             (
                 f"`{one.name}`",
@@ -134,7 +136,8 @@ def faults_page() -> str:
         parts += [title, table(head, rows)]
     return page(
         "Faults",
-        "The faults that the simulator can be armed with. A fault is an object with `on` (`call` or `webhook`), the member of "
+        "The faults that the simulator can be armed with. A fault is an object with `on` (`call`, `webhook` or "
+        "`onboarding`), the member of "
         "that name (a name below, or `*`, the default), filters, `when` (the default is always) and `what`. `until_ms` is "
         "the time of the clock at which it ends, `seed` makes its random choices repeatable, and `label` is for people.",
         "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
@@ -147,4 +150,20 @@ def faults_page() -> str:
         ", ".join(f"`{name}`" for name in call_names()) + ".",
         "## Webhooks",
         ", ".join(f"`{name}`" for name in WEBHOOKS) + ".",
+        "## Embedded signup",
+        f"`{SESSION_OPENED}` and the screens of the window, each with the errors that it can show.",
+        table(
+            ("Name", "`current_step`", "Input", "Errors"),
+            [
+                (
+                    f"`{name}`",
+                    f"`{screen.current_step}`" if screen.current_step else "",
+                    screen.inputs,
+                    ", ".join(str(code) for code, row in WINDOW_ERRORS.items() if name in row.screens),
+                )
+                for name, screen in SCREENS.items()
+            ],
+        ),
+        table(("`window_error`", "Text"), [(str(code), row.text) for code, row in WINDOW_ERRORS.items()]),
+        table(("`break`", "Effect"), [(f"`{name}`", row.effect) for name, row in BREAKS.items()]),
     )

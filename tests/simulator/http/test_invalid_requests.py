@@ -23,9 +23,11 @@ from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.media.model import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import SimulatedAd
+from waypost.simulator.onboarding.model import AppPartner, CreditAllocation
 from waypost.simulator.serving.control_api import CALLS as ALL_CALLS
 from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, partner_id
+from waypost.simulator.state.embedded_signup import SCREENS
 from waypost.simulator.templates.nodes import AD_PREFIX
 from waypost.simulator.templates.template import SimulatedTemplate
 
@@ -60,7 +62,10 @@ NAMES: Final = {
     "{waba_id}": [WABA, "x", "9" * 33],
     "{phone_number_id}": [NUMBER_ID, "x"],
     "{app_id}": [APP, "x"],
+    "{config_id}": ["7", "x"],
 }
+SCREEN_OF_STEP: Final = {"sign-in": "sign_in", "send": "code", "finish": "done", "close": "terms", "fail": "terms"}
+"""The screens that calls of an onboarding session are for, unless they have the name of their screen."""
 MESSAGE: Final = {"messaging_product": "whatsapp", "to": f"+{ANN}", "biz_opaque_callback_data": "x"}
 TAPPED: Final = {"type": "reply", "reply": {"id": "a", "title": "Yes"}}
 BUTTONS: Final = {"type": "button", "body": {"text": "Well?"}, "action": {"buttons": [TAPPED]}}
@@ -86,6 +91,11 @@ FAULT: Final = {
 PHONE_SETTINGS: Final = {
     "deliver_after_ms": 0, "read_after_ms": None, "condition": "", "sends_read_receipts": True,
     "has_chat_open": True, "script": [STEP], "seed": 4,
+}  # fmt: skip
+WINDOW: Final = {
+    "config_id": "7", "extras": {"version": "v4", "setup": {"solutionID": "x"}, "features": [{"name": "x"}]},
+    "redirect_uri": "https://x", "state": "x", "falls_back": True, "order": "callback_first", "message_delay_ms": 5,
+    "callback_delay_ms": None, "origin": "https://web.facebook.com", "breaks": ["name_declined"],
 }  # fmt: skip
 # fmt: off
 EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accepts one
@@ -150,6 +160,31 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/numbers/{phone_number_id}/upgrade": {"throughput": 5},
     "/control/phones/{phone}/identity": {"hash": "x"},
     "/control/flows/{flow_id}/status": {"status": "BLOCKED"},
+    "/control/onboarding/people":    {"name": "x", "error_code": 4612001},
+    "/control/onboarding/businesses": {"name": "x", "person_ids": ["PERSON"], "is_verified": True, "email": "x",
+                                      "website": "x", "country": "US", "error_code": 1752089},
+    "/control/onboarding/business-app-numbers/{phone}": {"name": "x", "error_code": 3441045},
+    "/control/onboarding/configurations/{config_id}": {"app_id": APP, "products": ["cloud_api"], "token_days": 60},
+    "/control/onboarding/partners/{app_id}": {"is_verified": True, "has_credit_line": True},
+    "/control/onboarding/accounts/{waba_id}": {"business_id": "BUSINESS", "is_on_behalf_of": True},
+    "/control/onboarding/sessions":  {"app_id": APP, **WINDOW},
+    "/control/onboarding/play":      {"app_id": APP, **WINDOW, "business": {"name": "x", "website": "https://x"},
+                                      "number": "new", "phone_number": "12025550123", "assets": {"page_ids": ["1"]},
+                                      "stop_at": "code", "stop": "fail", "error_code": 2388091},
+    "/control/onboarding/sessions/{session_id}/sign-in": {"person_id": "PERSON", "name": "x"},
+    "/control/onboarding/sessions/{session_id}/terms": {},
+    "/control/onboarding/sessions/{session_id}/business": {"new": {"name": "x", "email": "x"}},
+    "/control/onboarding/sessions/{session_id}/account": {"name": "x", "number": "new"},
+    "/control/onboarding/sessions/{session_id}/profile": {"name": "x"},
+    "/control/onboarding/sessions/{session_id}/number": {"phone_number": "2025550123", "country_code": "1",
+                                      "display_name": "x", "category": "x", "timezone_id": "1"},
+    "/control/onboarding/sessions/{session_id}/code/send": {"method": "VOICE"},
+    "/control/onboarding/sessions/{session_id}/code": {"code": "SIGNUP_CODE"},
+    "/control/onboarding/sessions/{session_id}/permissions": {"assets": {}},
+    "/control/onboarding/sessions/{session_id}/finish": {},
+    "/control/onboarding/sessions/{session_id}/close": {},
+    "/control/onboarding/sessions/{session_id}/fail": {"code": 2655091, "ends": True},
+    "/control/onboarding/sessions/{session_id}/report": {},
     "/control/tokens":               {"waba_ids": [WABA], "token": "x", "expires_in_ms": 5,
                                       "permissions": ["whatsapp_business_messaging"]},
     "/control/tokens/expire":        {"token": TOKEN},
@@ -198,6 +233,10 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Signup, ""):                          {"status": "ACTIVE", "promo_code": "HATS", "website_url": "https://a.example"},
     (Account, "phone_numbers"):            {"country_code": "1", "phone_number": "5550009999", "verified_name": "x"},
     (Account, "subscribed_apps"):          {"override_callback_uri": "", "verify_token": "x"},
+    (Account, "assigned_users"):           {"user": "x", "tasks": ["MANAGE"]},
+    (Account, "set_solution_migration_intent"): {"app_id": APP, "solution_id": "1"},
+    (AppPartner, "whatsapp_credit_sharing_and_attach"): {"waba_id": WABA, "waba_currency": "USD"},
+    (Business, "system_user_access_tokens"): {"system_user_id": "x", "appsecret_proof": "x", "fetch_only": True},
     (Account, "flows"):                    {"name": "x", "categories": ["OTHER"], "flow_json": "{}", "publish": False},
     (SimulatedTemplate, ""):                        {"category": "UTILITY", "components": [BODY]},
     (GraphApp, "uploads"):                      {"file_length": 5, "file_type": "image/png", "file_name": "a"},
@@ -220,6 +259,7 @@ class SimulatorClient:
         travel.sides = (self._simulator,)
         self.ids: dict[type, str] = {}
         self.messages: dict[str, str] = {}
+        self.sessions: dict[str, str] = {}
         self.loop.run_until_complete(self._open())
 
     def request(
@@ -270,14 +310,48 @@ class SimulatorClient:
         self.messages["CALL_ID"] = json.loads(called)["call_id"]
         configuration = json.dumps({"configuration_name": "crowd", "provider_name": "x"}).encode()
         await self._request("graph", "POST", f"/v25.0/{WABA}/payment_configuration", b"", configuration)
+        await self._onboard()
         signup_body = json.dumps(SIGNUP).encode()
         _, signup = await self._request("graph", "POST", f"/v25.0/{WABA}/signups", b"", signup_body)
         self.ids = {
             Account: WABA, Number: NUMBER_ID, GraphApp: APP, SimulatedTemplate: TEMPLATE, SimulatedMedia: media_id,
             Flow: json.loads(created_flow)["id"], SimulatedGroup: group_id, UploadSession: json.loads(upload)["id"],
             SimulatedAd: f"{AD_PREFIX}{TEMPLATE}",
+            AppPartner: self.messages["CREDIT_LINE"], CreditAllocation: self.messages["ALLOCATION"],
             Business: partner_id(APP), Signup: f"signups/{json.loads(signup)['id']}",
         }  # fmt: skip
+
+    async def _onboard(self) -> None:
+        """Give the account to a business that has given access to it, and leave a session on each screen."""
+        person = await self._control("POST", "people", {"name": "Ann"})
+        business = {"name": "Hats", "person_ids": [person["person_id"]]}
+        self.messages |= {"PERSON": person["person_id"]}
+        self.messages |= {"BUSINESS": (await self._control("POST", "businesses", business))["business_id"]}
+        chosen = {"person_id": self.messages["PERSON"], "business_id": self.messages["BUSINESS"], "app_id": APP}
+        await self._control("PUT", f"accounts/{WABA}", {"business_id": self.messages["BUSINESS"]})
+        await self._control("PUT", "configurations/7", {"app_id": APP})
+        await self._control("POST", "play", {**chosen, "waba_id": WABA, "phone_number_id": NUMBER_ID})
+        partner = await self._control("PUT", f"partners/{APP}", {"has_credit_line": True})
+        path = f"/v25.0/{partner['credit_line_id']}/whatsapp_credit_sharing_and_attach"
+        _, shared = await self._request("graph", "POST", path, b"waba_currency=USD&waba_id=" + WABA.encode())
+        self.messages |= {
+            "CREDIT_LINE": partner["credit_line_id"], "ALLOCATION": json.loads(shared)["allocation_config_id"],
+        }  # fmt: skip
+        for screen in SCREENS:
+            extras = {"version": "v3" if screen == "profile" else "v4"}
+            stop = {"app_id": APP, "extras": extras, "stop_at": screen, "stop": "leave"}
+            self.sessions[screen] = (await self._control("POST", "play", stop))["session_id"]
+        failing = {"app_id": APP, "stop_at": "terms", "stop": "fail", "error_code": 2655091}
+        self.sessions["report"] = (await self._control("POST", "play", failing))["session_id"]
+        session = await self._control("POST", f"sessions/{self.sessions['code']}/code/send", {})
+        _, sent = await self._request("control", "GET", f"/control/phones/{session['phone_number']}/code")
+        self.messages |= {"SIGNUP_CODE": json.loads(sent)["sent"]["code"]}
+
+    async def _control(self, method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        _, response = await self._request(
+            "control", method, f"/control/onboarding/{path}", b"", json.dumps(body).encode()
+        )
+        return json.loads(response)
 
     async def _send_interactive(self, interactive: dict[str, Any]) -> str:
         message = {**MESSAGE, "type": "interactive", "interactive": interactive}
@@ -322,6 +396,8 @@ def fill_path(client: SimulatorClient, path: str) -> Iterator[str]:
     """Yield the path with every combination of ids, existing ones first."""
     names = {**NAMES, "{flow_id}": [client.ids[Flow], "x"], "{media_id}": [client.ids[SimulatedMedia], "x"]}
     names |= {"{group_id}": [client.ids[SimulatedGroup], "x"], "{call_id}": [client.messages["CALL_ID"], "x"]}
+    step = path.rpartition("/")[2]
+    names["{session_id}"] = [client.sessions.get(SCREEN_OF_STEP.get(step, step), client.sessions["terms"]), "x"]
     placeholders = re.findall(r"{\w+}", path)
     for values in itertools.product(*(names.get(placeholder, UNKNOWN_IDS) for placeholder in placeholders)):
         filled_path = path

@@ -47,6 +47,14 @@ FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind w
     ("webhook", "wrong_signature"): ("Wrong signature", "is signed with a wrong secret", ""),
     ("webhook", "unsigned"): ("Missing signature", "is not signed", ""),
     ("webhook", "garbage"): ("Garbage before an update", "is preceded by a POST that is not JSON", ""),
+    ("onboarding", "window_error"): ("Error in the signup window", "shows error {}", "error code of the window"),
+    ("onboarding", "break"): ("Break a signup", "goes wrong: {}", "what goes wrong"),
+}
+ANY_SUBJECTS: Final = {
+    # on: at the start of a sentence, as a choice of the form
+    "call": ("Each call", "every call"),
+    "webhook": ("Each update", "every update"),
+    "onboarding": ("Each screen of a signup", "the first screen that can show it"),
 }
 FAULT_OPTION_TEXTS: Final = {
     # member, label, in a sentence
@@ -55,6 +63,7 @@ FAULT_OPTION_TEXTS: Final = {
     "details": ("Error details", '"{}"'),
     "retry_after_s": ("Retry-After, in seconds", "Retry-After {} s"),
     "processed": ("Call processed", "processed: {}"),
+    "ends": ("End the window", "ends the window: {}"),
 }
 FAULT_FILTER_TEXTS: Final = {
     # member, label, in a sentence
@@ -70,7 +79,7 @@ def describe_fault(fault: dict[str, Any]) -> str:
     """Return an armed fault as a sentence."""
     on: str = fault["on"]
     name: str = fault.get(on, "*")
-    subject = {"call": "Each call", "webhook": "Each update"}[on] if name == "*" else name
+    subject = ANY_SUBJECTS[on][0] if name == "*" else f"Signup, {name}," if on == "onboarding" else name
     kind, value = next(iter(fault["what"].items()))
     for candidate, candidate_value in fault["what"].items():
         if (on, candidate) in FAULT_TEXTS:
@@ -470,7 +479,7 @@ def _target_choices(kind: dict[str, Any], catalogue: dict[str, Any]) -> list[tup
     """Return the calls or updates to choose from: values and labels."""
     if kind["only"]:
         return [(kind["only"], kind["only"])]
-    any_label = "every call" if kind["on"] == "call" else "every update"
+    any_label = ANY_SUBJECTS[kind["on"]][1]
     return [(name, any_label if name == "*" else name) for name in catalogue[kind["on"]]]
 
 

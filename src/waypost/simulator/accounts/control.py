@@ -119,7 +119,8 @@ async def put_account(
     app = state.accounts.apps.get(app_id) or GraphApp(app_id, app_secret)
     await save_app(state, replace(app, app_secret=app_secret))
     namespace = namespace or (previous.namespace if previous else "") or state.ids.new().replace("-", "_")
-    account = Account(waba_id, name, namespace, token, app_id, manual_reviews)
+    owner = previous.owner_business_id if previous else ""
+    account = Account(waba_id, name, namespace, token, app_id, manual_reviews, owner)
     await save_account(state, account)
     start_loops(state, waba_id)
     return account_view(state, account, 0)
@@ -170,8 +171,8 @@ async def put_webhook(state: SimulatorState, body: WebhookBody, app: PathApp) ->
     fields = app.fields or WEBHOOK_FIELDS if body.fields is None else body.fields
     changes = {"callback_uri": body.callback_uri, "verify_token": body.verify_token, "fields": fields}
     await save_app(state, replace(app, **changes))
-    for account in state.accounts.accounts_of_app(app.app_id):
-        await retry_now(state, account.waba_id)
+    for owner in state.accounts.webhook_owners(app.app_id):
+        await retry_now(state, owner)
     return {"app_id": app.app_id, "callback_uri": body.callback_uri, "fields": fields}
 
 

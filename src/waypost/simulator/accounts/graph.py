@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from waypost.base.json_values import list_or_none, object_or_none
 from waypost.simulator.accounts.model import save_app
-from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
+from waypost.simulator.apis.errors import bad_parameter, coded_error
 from waypost.simulator.apis.parameters import check_id, is_missing, one_of, read_parameters, read_text
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.messages.marketing import find_marketing_status
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.registration import read_pin
+from waypost.simulator.onboarding.model import PORTFOLIOS
 from waypost.simulator.state.accounts import (
     NUMBER_WEBHOOKS,
     SUBSCRIPTIONS,
@@ -29,7 +30,7 @@ from waypost.simulator.state.accounts import (
 )
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, app_data, health_status, page
-from waypost.simulator.state.records import NAMES, REGISTRATION
+from waypost.simulator.state.records import FUNDING, NAMES, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.tokens import check_token, debug_view
 from waypost.simulator.storage.tables.updates import FAULTED_UPDATES, OUTBOX, WEBHOOK_FIELDS
@@ -57,14 +58,6 @@ def _read_fields(name: str, value: Any) -> tuple[str, ...]:
         if item not in WEBHOOK_FIELDS:
             raise bad_parameter(f"Param {name}[{index}] must be one of {{{', '.join(WEBHOOK_FIELDS)}}} - got {item!r}.")
     return fields
-
-
-class AppTokenParameters(Struct, frozen=True):
-    """The parameters of a request for an app's token."""
-
-    grant_type: Annotated[str, one_of("client_credentials")]
-    client_id: Annotated[str, read_text] = ""
-    client_secret: Annotated[str, read_text] = ""
 
 
 class AppSubscriptionParameters(Struct, frozen=True):
@@ -96,24 +89,6 @@ class DebugTokenParameters(Struct, frozen=True):
     input_token: Annotated[str, check_id]
 
 
-@operation("oauth.read", "GET", "oauth", is_open=True)
-async def app_token(state: SimulatorState, call: Call) -> dict[str, Any]:
-    """Return the token of an app, made of its id and secret; it configures the app and opens no account.
-
-    Raises:
-        GraphApiError: 101, the app is unknown; 1, the secret is wrong; 100, another grant type.
-    """
-    requested = read_parameters(AppTokenParameters, call.query if call.edge == "access_token" else {})
-    app = state.accounts.apps.get(requested.client_id)
-    if app is None:
-        text, code = "Error validating application. Cannot get application info", 101
-        raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": code})
-    if requested.client_secret != app.app_secret:
-        text, code = "Error validating client secret.", 1
-        raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": code})
-    return {"access_token": app.token, "token_type": "bearer"}
-
-
 @operation("apps.subscriptions", "POST", GraphApp, "subscriptions", permission=None)
 async def subscribe_app(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
     """Set the app's callback URI after a handshake, and the fields that are sent to it in place of earlier ones.
@@ -142,8 +117,8 @@ async def unsubscribe_app(state: SimulatorState, call: Call, app: GraphApp) -> d
 
 async def _save_app(state: SimulatorState, app: GraphApp) -> None:
     await save_app(state, app)
-    for account in state.accounts.accounts_of_app(app.app_id):
-        await retry_now(state, account.waba_id)
+    for owner in state.accounts.webhook_owners(app.app_id):
+        await retry_now(state, owner)
 
 
 async def read_override(state: SimulatorState, app_id: str, waba_id: str, members: dict[str, Any]) -> str:
@@ -251,6 +226,17 @@ def list_subscribed_apps(state: SimulatorState, _call: Call | None, account: Acc
     }
 
 
+def _show_owner(view: _AccountView) -> dict[str, str]:
+    owner = owner_id(view.account)
+    portfolio = view.state.values(PORTFOLIOS).get(owner)
+    return {"id": owner, "name": portfolio.name if portfolio is not None else view.account.name}
+
+
+def _show_verification(view: _AccountView) -> str:
+    portfolio = view.state.values(PORTFOLIOS).get(owner_id(view.account))
+    return "verified" if portfolio is None or portfolio.is_verified else "not_verified"
+
+
 _ACCOUNT_NODE: Final = NodeKind[_AccountView](  # Source: facts 1, "WABA node"
     "WhatsAppBusinessAccount",
     ("id", "name", "timezone_id", "message_template_namespace"),
@@ -260,7 +246,7 @@ _ACCOUNT_NODE: Final = NodeKind[_AccountView](  # Source: facts 1, "WABA node"
         "timezone_id": "1",
         "message_template_namespace": lambda view: view.account.namespace,
         "account_review_status": "APPROVED",
-        "business_verification_status": "verified",
+        "business_verification_status": _show_verification,
         "currency": "USD",
         "country": "US",
         "status": "ACTIVE",
@@ -268,9 +254,9 @@ _ACCOUNT_NODE: Final = NodeKind[_AccountView](  # Source: facts 1, "WABA node"
         "health_status": lambda view: health_status("WABA", view.account.waba_id),
         "subscribed_apps": lambda view: list_subscribed_apps(view.state, None, view.account),
         "is_enabled_for_insights": True,
-        "owner_business_info": lambda view: {"id": owner_id(view.account), "name": view.account.name},
+        "owner_business_info": _show_owner,
         "on_behalf_of_business_info": None,
-        "primary_funding_id": None,
+        "primary_funding_id": lambda view: view.state.record(view.account.waba_id, FUNDING).get("credential_id"),
         "purchase_order_number": None,
         "marketing_messages_lite_api_status": lambda view: find_marketing_status(view.state, view.account.waba_id),
         "marketing_messages_onboarding_status": lambda view: find_marketing_status(view.state, view.account.waba_id),

@@ -9,6 +9,7 @@ from msgspec.structs import asdict, replace
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import object_of
 from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import ParameterCheck, is_missing, must, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.state.accounts import Account
@@ -82,7 +83,7 @@ def create_signup(transaction: Transaction, call: Call, account: Account) -> dic
         if call.fields.get(name) is None:
             raise is_missing(name)
     members = _read_members({name: value for name, value in call.fields.items() if name != "status"})
-    signup = Signup("8" + transaction.state.ids.digits(15), account.waba_id, **members)  # 16 digits, below 2^53
+    signup = Signup(make_id(transaction.state.ids, "signup"), account.waba_id, **members)
     if not _read_policy(call.fields.get("policy")) and not _account_signups(transaction, account):
         raise bad_parameter("The parameter policy is required for the first signup: {tos, accepted: true}.")
     _check_promo_code(signup)

@@ -29,6 +29,7 @@ from waypost.base.http.request_bodies import has_too_many_members, read_limited_
 from waypost.base.invalid_values import accepted_by, describe_invalid_value, describe_malformed_json
 from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.object_ids import describe_other_kind
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
@@ -176,6 +177,8 @@ class ParameterReader(NamedTuple):
 def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, accepted: str = "") -> KnownObject:
     """Return the value of a key; a `ControlApiError` of 404 names the accepted or the known keys."""
     if key not in known:
+        other = describe_other_kind(key, field)
+        rule = f"{rule}: {other}" if other else rule
         accepted = accepted or ", ".join(islice(known, _MAX_LISTED_KEYS)) or "none yet"
         raise ControlApiError(field, rule, accepted, status=404)
     return known[key]

@@ -1,9 +1,11 @@
 """The operator's errors: tables of codes, and the error envelope."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any, Final
 
 from waypost.base.ids import Ids
+from waypost.simulator.apis.object_ids import describe_other_kind
 
 # fmt: off
 TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two statuses are reported, the older table's
@@ -140,18 +142,22 @@ def authorisation_error(message: str) -> GraphApiError:
     return GraphApiError(401, {"message": message, "type": "OAuthException", "code": 190})
 
 
-def no_such_object(method: str, object_id: str) -> GraphApiError:
-    """Return the error for an unknown object, or one of another account: the two must look alike. Source: facts 1."""
-    return GraphApiError(
-        400,
-        {
-            "message": f"Unsupported {method.lower()} request. Object with ID '{object_id}' does not "
-            "exist, cannot be loaded due to missing permissions, or does not support this operation.",
-            "type": "GraphMethodException",
-            "code": 100,
-            "error_subcode": 33,
-        },
-    )
+def no_such_object(method: str, object_id: str, accepted_kinds: Sequence[str] = ()) -> GraphApiError:
+    """Return the error for an unknown object, or one of another account: the two must look alike. Source: facts 1.
+
+    Args:
+        accepted_kinds: the names of the ids that would be accepted; `error_data` says that it is an id of another kind.
+    """
+    error: dict[str, Any] = {
+        "message": f"Unsupported {method.lower()} request. Object with ID '{object_id}' does not "
+        "exist, cannot be loaded due to missing permissions, or does not support this operation.",
+        "type": "GraphMethodException",
+        "code": 100,
+        "error_subcode": 33,
+    }
+    if other := describe_other_kind(object_id, *accepted_kinds):
+        error["error_data"] = {"details": f"'{object_id}': {other}."}
+    return GraphApiError(400, error)
 
 
 def bad_parameter(message: str) -> GraphApiError:

@@ -15,6 +15,8 @@ from waypost.simulator.faults.fault_kinds import (
     FAULT_FILTERS,
     FAULT_KINDS,
     FAULT_TRIGGERS,
+    ONBOARDING,
+    SIGNUP_NAMES,
     WEBHOOK,
     WEBHOOKS,
 )
@@ -33,7 +35,7 @@ from waypost.simulator.faults.model import (
 from waypost.simulator.state.graph_operations import call_names
 from waypost.simulator.state.simulator_state import SimulatorState
 
-_FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
+_FAULT: Final = '{"on", "call", "webhook" or "onboarding", "when", "what"}, or {"faults": [...], "seed"}'
 
 PathFault = Annotated[ArmedFault, path_object("fault_id", lambda state: state.values(FAULTS), "is no fault")]
 
@@ -41,12 +43,13 @@ operation = ControlOperations()
 
 
 class FaultFiringView(Struct, frozen=True, kw_only=True):
-    """One firing of a fault, with the name of the call or webhook."""
+    """One firing of a fault, with the name of the call, webhook or screen."""
 
     hit: int
     at_ms: int
     call: str | UnsetType = UNSET
     webhook: str | UnsetType = UNSET
+    onboarding: str | UnsetType = UNSET
     subject: str
 
 
@@ -99,9 +102,10 @@ async def list_faults(state: SimulatorState) -> dict[str, Any]:
     filters=dict[str, str],
     call=list[str],
     webhook=list[str],
+    onboarding=list[str],
 )
 async def list_fault_kinds() -> dict[str, Any]:
-    """Return the kinds of faults, their triggers and filters, and the names of calls and webhooks."""
+    """Return the kinds of faults, their triggers and filters, and the names of calls, webhooks and screens."""
     return {
         "kinds": [
             FaultKindView(
@@ -121,6 +125,7 @@ async def list_fault_kinds() -> dict[str, Any]:
         "filters": FAULT_FILTERS,
         CALL: [ANY, *call_names()],
         WEBHOOK: [ANY, *WEBHOOKS],
+        ONBOARDING: [ANY, *SIGNUP_NAMES],
     }
 
 

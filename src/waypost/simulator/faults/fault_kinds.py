@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from waypost.simulator.apis.members import MemberDeclaration
+from waypost.simulator.state.embedded_signup import BREAKS, SCREENS, SESSION_OPENED, WINDOW_ERRORS
 
 CALL: Final = "call"
 WEBHOOK: Final = "webhook"
+ONBOARDING: Final = "onboarding"
+TARGETS: Final = (CALL, WEBHOOK, ONBOARDING)
 ANY: Final = "*"
-"""The name that matches every call, or every webhook."""
+"""The name that matches every call, every webhook, or every screen of an embedded signup."""
 
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
 _MAX_DELAY_MS: Final = 10 * 60 * 1000
@@ -19,13 +22,13 @@ _MAX_ERROR_CODE: Final = 9_999_999
 class FaultKind:
     """One kind of fault."""
 
-    # the unit it counts: a call, an update that a webhook would carry, or a POST
-    each: Literal["call", "update", "post"]
+    # the unit it counts: a call, an update that a webhook would carry, a POST, or an embedded signup, or a screen of it
+    each: Literal["call", "update", "post", "screen", "session"]
     parameter: MemberDeclaration  # the member of `what` that names the kind, and its values
     effect: str  # the effect on the business, for people
     source: str
     extra_parameters: tuple[MemberDeclaration, ...] = ()  # optional members in addition to it
-    only_call: str = ""  # the only call it applies to; empty for all
+    only_call: str = ""  # the only call, or name of another target, that it applies to; empty for all
 
     @property
     def name(self) -> str:
@@ -34,8 +37,8 @@ class FaultKind:
 
     @property
     def target(self) -> str:
-        """The target: `call` or `webhook`."""
-        return CALL if self.each == "call" else WEBHOOK
+        """The target: `call`, `webhook` or `onboarding`."""
+        return {"call": CALL, "screen": ONBOARDING, "session": ONBOARDING}.get(self.each, WEBHOOK)
 
 
 _IS_CARRIED_OUT: Final = MemberDeclaration("processed", "boolean")
@@ -131,6 +134,21 @@ FAULT_KINDS: Final = (
         effect="A correctly signed POST that is not JSON is sent before the real one.",
         source="facts 7.1",
     ),
+    FaultKind(
+        "screen",
+        parameter=MemberDeclaration("window_error", "whole", min(WINDOW_ERRORS), max(WINDOW_ERRORS)),
+        extra_parameters=(MemberDeclaration("ends", "boolean"),),
+        effect="The window shows this error when something is entered; with `ends` it ends, and the page gets `ERROR`. "
+        "Without a name it is shown on the first screen that can show it.",
+        source="facts 14.7",
+    ),
+    FaultKind(
+        "session",
+        parameter=MemberDeclaration("break", "choice", choices=tuple(BREAKS)),
+        effect="The signup goes wrong in this way, as `breaks` below says.",
+        source="facts 14.9",
+        only_call=SESSION_OPENED,
+    ),
 )
 
 FAULT_TRIGGERS: Final = (
@@ -165,6 +183,8 @@ OTHER_FIELDS: Final = (  # Source: facts 7.2; updates that the control API sends
 INBOUND: Final = "message"
 WEBHOOKS: Final = (*STATUSES, INBOUND, *TEMPLATE_FIELDS, *OTHER_FIELDS)
 """Names of updates: a message's status, `message` for a phone's message, or the field's name."""
+SIGNUP_NAMES: Final = (SESSION_OPENED, *(name for name in SCREENS if name != "done"))
+"""Names of an embedded signup: that it is opened, and its screens."""
 
 FAULT_FILTERS: Final = {
     # member    accepted

@@ -17,11 +17,14 @@ from waypost.simulator.faults.fault_kinds import (
     FAULT_KINDS,
     FAULT_TRIGGERS,
     INBOUND,
+    ONBOARDING,
+    SIGNUP_NAMES,
     STATUSES,
+    TARGETS,
     TEMPLATE_FIELDS,
-    WEBHOOK,
     WEBHOOKS,
 )
+from waypost.simulator.state.embedded_signup import SESSION_OPENED, WINDOW_ERRORS
 from waypost.simulator.state.graph_operations import SEND, call_names
 
 _MAX_FAULTS: Final = 1000
@@ -34,8 +37,7 @@ _COMMON_PARAMETERS: Final = (
 _TEXT: Final = MemberDeclaration("", "text", at_most=512)
 _MEMBERS: Final = (
     "on",
-    CALL,
-    WEBHOOK,
+    *TARGETS,
     *FAULT_FILTERS,
     "when",
     "what",
@@ -104,15 +106,14 @@ def read_faults(value: object) -> list[dict[str, Any]]:
 def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[str, Any]:
     check_names(members, _MEMBERS, path)
     on = members.get("on")
-    if not isinstance(on, str) or on not in (CALL, WEBHOOK):
-        raise ControlApiError(
-            f"{path}on", describe_invalid(on) if "on" in members else "is missing", f"{CALL} or {WEBHOOK}"
-        )
-    other = WEBHOOK if on == CALL else CALL
-    if other in members:
+    if not isinstance(on, str) or on not in TARGETS:
+        accepted = f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}"
+        raise ControlApiError(f"{path}on", describe_invalid(on) if "on" in members else "is missing", accepted)
+    other = next((target for target in TARGETS if target != on and target in members), None)
+    if other is not None:
         raise ControlApiError(f"{path}{other}", f"does not go with on: {on}", f"{on}, and no {other}")
     name = members.get(on, ANY)
-    names = (ANY, *(call_names() if on == CALL else WEBHOOKS))
+    names = (ANY, *(call_names() if on == CALL else SIGNUP_NAMES if on == ONBOARDING else WEBHOOKS))
     if name not in names:
         matches = difflib.get_close_matches(str(name), names, n=1)
         hint = f"did you mean {matches[0]}?" if matches else ""
@@ -128,6 +129,8 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
             raise ControlApiError(f"{path}{filter_name}", rule, f"{on} one of {', '.join(sorted(filterable))}")
     check_values(_COMMON_PARAMETERS, members, path)
     when, what = _read_when(members, f"{path}when"), _read_what(members, f"{path}what", on, name)
+    if on == ONBOARDING and name == ANY:
+        name = _first_name(what)
     fault = {**members, on: name, "when": when, "what": what}
     return fault if seed is None else {**fault, "seed": fault.get("seed", seed)}
 
@@ -141,6 +144,8 @@ def _filterable_names(on: str, filter_name: str) -> set[str] | None:
             return {ANY, SEND, *(name for name in call_names() if name.startswith("templates."))}
         case "webhook", "phone" | "number":
             return {ANY, INBOUND, *STATUSES}
+        case "onboarding", "waba_id" | "phone" | "template":
+            return set()
         case "webhook", "template":
             return {ANY, *STATUSES, *TEMPLATE_FIELDS}
         case _:
@@ -169,9 +174,26 @@ def _read_what(fault: dict[str, Any], path: str, on: str, name: str) -> dict[str
     parameters = (kind.parameter, *kind.extra_parameters)
     check_names(members, [parameter.name for parameter in parameters], f"{path}.")
     check_values(parameters, members, f"{path}.")
-    if kind.only_call and name != kind.only_call:
-        raise ControlApiError(f"{path}.{kind.name}", f"does not go with call: {name}", f"call: {kind.only_call}")
+    if kind.only_call and name != kind.only_call and not (on == ONBOARDING and name == ANY):
+        raise ControlApiError(f"{path}.{kind.name}", f"does not go with {on}: {name}", f"{on}: {kind.only_call}")
+    if kind.each == "screen":
+        _check_window_error(f"{path}.{kind.name}", members[kind.name], name)
     return members
+
+
+def _check_window_error(path: str, code: int, name: str) -> None:
+    """Check that the window, or the named screen of it, can show an error."""
+    accepted = [known for known, row in WINDOW_ERRORS.items() if name == ANY or name in row.screens]
+    if code not in accepted:
+        where = "the window" if name == ANY else f"{ONBOARDING}: {name}"
+        codes = ", ".join(map(str, sorted(accepted)))
+        raise ControlApiError(path, f"{code} is no error of {where}", codes or "none: name a screen")
+
+
+def _first_name(what: dict[str, Any]) -> str:
+    """Return the name of a fault of an embedded signup that names none: where it can first have an effect."""
+    code = what.get("window_error")
+    return SESSION_OPENED if code is None else WINDOW_ERRORS[code].screens[0]
 
 
 def _read_object(value: object, path: str, accepted: str) -> dict[str, Any]:

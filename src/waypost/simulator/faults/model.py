@@ -213,6 +213,7 @@ class FaultView(msgspec.Struct, frozen=True, kw_only=True):
     on: str
     call: str | UnsetType = UNSET
     webhook: str | UnsetType = UNSET
+    onboarding: str | UnsetType = UNSET
     app: str | UnsetType = UNSET
     waba_id: str | UnsetType = UNSET
     number: str | UnsetType = UNSET

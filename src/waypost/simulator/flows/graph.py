@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 from waypost.base.json_values import list_of, text_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error, no_such_object
 from waypost.simulator.apis.links import is_valid_link, signed_link
+from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import is_missing, read_parameters, read_text, text_between
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.flows.model import (
@@ -117,7 +118,7 @@ def create_flow(transaction: Transaction, call: Call, account: Account) -> dict[
         asset = asset or source.asset
     now_ms = transaction.state.clock.now_ms()
     flow = Flow(
-        flow_id="5" + transaction.state.ids.digits(15),  # 16 digits, below 2^53
+        flow_id=make_id(transaction.state.ids, "flow"),
         waba_id=account.waba_id,
         name=new.name,
         categories=new.categories,

@@ -15,6 +15,7 @@ from waypost.simulator.apis.media_kinds import (
     read_inbound_type,
     too_large_error,
 )
+from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 
@@ -91,7 +92,7 @@ async def add_media(
     kind = INBOUND_MEDIA_KIND if is_inbound else find_media_kind(mime_type)
     now_ms = state.clock.now_ms()
     media = SimulatedMedia(
-        media_id="7" + state.ids.digits(15),  # 16 digits, below 2^53
+        media_id=make_id(state.ids, "media"),
         phone_number_id=phone_number_id,
         mime_type=read_inbound_type(mime_type) if is_inbound else mime_type,
         file_name=file_name[:240],

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from waypost.base.clock import DAY_MS
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, message_error
+from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive import ANY_HEADER, INTERACTIVE_TYPES, InteractiveType, render_interactive
 from waypost.simulator.messages.interactive_fields import Buttons, InteractiveObject, link_button, reply_button
@@ -263,7 +264,7 @@ def _generate(
     words = state.settings.value.marketing_words
     is_marketing = category == "UTILITY" and contains_any(component_texts(components), words)
     template = SimulatedTemplate(
-        template_id="1" + state.ids.digits(15),
+        template_id=make_id(state.ids, "template"),
         waba_id=waba_id,
         name=name,
         language=language,

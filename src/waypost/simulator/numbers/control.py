@@ -10,6 +10,7 @@ from waypost.simulator.apis.control_operations import ControlBody, ControlOperat
 from waypost.simulator.apis.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
 from waypost.simulator.numbers.model import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name, save_number
 from waypost.simulator.numbers.names import decide_display_name
+from waypost.simulator.numbers.sent_codes import SentCode, last_code
 from waypost.simulator.state.accounts import NUMBERS, SHARED_THROUGHPUT, Number
 from waypost.simulator.state.control_parameters import PathNumber, PathPhone
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NAMES, NUMBER_STATUS, REGISTRATION, SENDING_RESTRICTION
@@ -230,6 +231,12 @@ async def show_registration(state: SimulatorState, number: PathNumber) -> dict[s
     """Return a number's PIN, and the verification code that was sent to it."""
     record = state.record(number.phone_number_id, REGISTRATION)
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
+
+
+@operation("GET", "/control/phones/{phone}/code", phone=str, sent=SentCode | None)
+async def show_sent_code(state: SimulatorState, phone: PathPhone) -> dict[str, Any]:
+    """Return the last verification code that a number got by text message, call, or in the app; null if it got none."""
+    return {"phone": phone, "sent": last_code(state, phone)}
 
 
 @operation("PUT", "/control/phones/{phone}/identity", phone=str, hash=str | None)

@@ -1,8 +1,9 @@
 """Graph API calls for a number: its block list, and changes of its PIN, name and callback URI."""
 
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from waypost.base.json_values import list_or_none, object_or_none, text_or_none
+from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, trace_id
 from waypost.simulator.apis.parameters import ProductParameters, read_parameters
 from waypost.simulator.apis.requests import Call
@@ -12,7 +13,7 @@ from waypost.simulator.state.business_apps import is_disconnected
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, health_status, page
 from waypost.simulator.state.phones import find_number, find_phone, find_phone_by_user_id, phone_digits
-from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
+from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, ONBOARDED, REGISTRATION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.tokens import MESSAGING
 
@@ -160,6 +161,12 @@ def _number_status(view: _NumberView) -> str:
     return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
 
 
+def _last_onboarded(view: _NumberView) -> str | None:
+    """Return when a number was last chosen in a signup, as the operator writes times."""
+    at_ms = integer_or_none(view.record(ONBOARDED).get("at_ms"))
+    return None if at_ms is None else datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S%z")
+
+
 _NUMBER_NODE: Final = NodeKind[_NumberView](  # Source: facts 1, "Phone node"
     "WhatsAppBusinessPhoneNumber",
     ("id", "display_phone_number", "verified_name", "quality_rating"),
@@ -196,7 +203,7 @@ _NUMBER_NODE: Final = NodeKind[_NumberView](  # Source: facts 1, "Phone node"
         "is_preverified_number": False,
         "search_visibility": "NON_VISIBLE",
         "eligibility_for_api_business_global_search": "NON_ELIGIBLE_UNDEFINED_COUNTRY",
-        "last_onboarded_time": None,
+        "last_onboarded_time": _last_onboarded,
         "new_name_status": lambda view: view.record(NAMES).get("requested_status", "NONE"),
         "new_display_name": lambda view: view.record(NAMES).get("requested_name"),
         "official_business_account": lambda view: {"oba_status": view.record(NAMES).get("oba_status", "NOT_STARTED")},

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from waypost.base.json_values import text_or_none
 from waypost.simulator.apis.errors import bad_parameter
+from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import is_missing, read_parameters
 from waypost.simulator.apis.requests import Call
 from waypost.simulator.numbers.names import check_display_name
@@ -21,7 +22,7 @@ from waypost.simulator.state.simulator_state import Transaction
 
 operation = GraphOperations()
 
-_THROUGHPUT: Final = 80  # messages a second
+THROUGHPUT: Final = 80  # messages a second
 _E164_DIGITS: Final = re.compile(r"[1-9][0-9]{7,14}")
 _SEPARATORS: Final = re.compile(r"[ ().\-]+")
 
@@ -37,17 +38,17 @@ def create_number(transaction: Transaction, call: Call, account: Account) -> dic
     """Add a number that sends nothing until it is verified by a code and registered; return its id."""
     fields = call.fields
     name = read_parameters(NewNumberParameters, fields).verified_name
-    digits = _join_number(fields.get("country_code", fields.get("cc")), fields.get("phone_number"))
-    if any(known.phone_number == digits for known in transaction.values(NUMBERS).values()):
+    digits = join_number(fields.get("country_code", fields.get("cc")), fields.get("phone_number"))
+    if transaction.find_by_member(NUMBERS, "phone_number", digits):
         raise bad_parameter("Param phone_number: the number is registered with a WhatsApp Business account already.")
-    number_id = "4" + transaction.state.ids.digits(15)  # 16 digits, below 2^53
-    transaction.save(NUMBERS, Number(number_id, account.waba_id, digits, name, _THROUGHPUT), number_id)
+    number_id = make_id(transaction.state.ids, "number")
+    transaction.save(NUMBERS, Number(number_id, account.waba_id, digits, name, THROUGHPUT), number_id)
     transaction.save_record(number_id, REGISTRATION, {"needs_code": True})
     transaction.save_record(number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
     return {"id": number_id}
 
 
-def _join_number(country_code: object, phone_number: object) -> str:
+def join_number(country_code: object, phone_number: object) -> str:
     """Return the digits of a number that is given with or without its country code.
 
     Raises:

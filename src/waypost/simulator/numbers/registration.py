@@ -13,12 +13,20 @@ from waypost.base.json_values import integer_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.apis.parameters import ProductParameters, check_id, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.numbers.sent_codes import (
+    CODE_REQUESTS_WINDOW_MS,
+    MAX_CODE_REQUESTS,
+    CodeMethod,
+    check_code,
+    is_locked,
+    send_code,
+)
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.business_apps import is_disconnected
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
-from waypost.simulator.state.usage_counts import REGISTRATIONS, count_usage, times_counted
+from waypost.simulator.state.usage_counts import CODE_REQUESTS, REGISTRATIONS, count_usage, times_counted
 
 operation = GraphOperations()
 
@@ -83,9 +91,7 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
             raise message_error(133015, "The number was deleted recently; try again later.")
         if record.get("needs_code"):
             raise message_error(133006, "The number must be verified by its code first.")
-        registrations = times_counted(transaction, REGISTRATIONS, number_id, within_ms=_REGISTRATIONS_WINDOW_MS)
-        if state.settings.value.limits and registrations >= _MAX_REGISTRATIONS:
-            raise message_error(133016, f"A number is registered at most {_MAX_REGISTRATIONS} times in 72 hours.")
+        _check_registrations(transaction, number_id)
         known, guesses = str(record.get("pin", "")), integer_or_none(record.get("guesses")) or 0
         if known and guesses >= _MAX_PIN_GUESSES:
             raise message_error(133008, "Too many PINs were tried; set another PIN.")
@@ -113,25 +119,53 @@ def deregister_number(transaction: Transaction, _call: Call, number: Number) -> 
     """
     if number.is_on_business_app and not is_disconnected(transaction, number):
         raise bad_parameter("The phone number is on the WhatsApp Business app; disconnect it there.")
+    _check_registrations(transaction, number.phone_number_id)
+    count_usage(transaction, REGISTRATIONS, number.phone_number_id, transaction.state.ids.new())
     transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
     return GRAPH_SUCCESS
 
 
+def _check_registrations(transaction: Transaction, number_id: str) -> None:
+    """Check how often a number was registered or deregistered. Raises GraphApiError: 133016, ten times in three days."""
+    times = times_counted(transaction, REGISTRATIONS, number_id, within_ms=_REGISTRATIONS_WINDOW_MS)
+    if transaction.state.settings.value.limits and times >= _MAX_REGISTRATIONS:
+        text = f"A number is registered or deregistered at most {_MAX_REGISTRATIONS} times in 72 hours."
+        raise message_error(133016, text)
+
+
 @operation("numbers.request_code", "POST", Number, "request_code")
 def request_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
-    """Create a verification code for the number; the control API shows it."""
-    read_parameters(CodeRequestParameters, call.fields)
-    code = transaction.state.ids.digits(_PIN_DIGITS)
-    transaction.change_record(number.phone_number_id, REGISTRATION, code=code, needs_code=True)
+    """Send a verification code to the number: its phone and the control API show it.
+
+    Raises:
+        GraphApiError: 136024, ten codes in three days.
+    """
+    parameters, number_id = read_parameters(CodeRequestParameters, call.fields), number.phone_number_id
+    requests = times_counted(transaction, CODE_REQUESTS, number_id, within_ms=CODE_REQUESTS_WINDOW_MS)
+    if transaction.state.settings.value.limits and requests >= MAX_CODE_REQUESTS:
+        text = "You have requested a verification code too many times. Try again later."
+        error = {"message": "Request code error", "type": "OAuthException", "code": 136024, "error_user_msg": text}
+        raise GraphApiError(400, error)
+    count_usage(transaction, CODE_REQUESTS, number_id, transaction.state.ids.new())
+    method: CodeMethod = "VOICE" if parameters.code_method == "VOICE" else "SMS"
+    code = send_code(transaction, number.phone_number, method, parameters.language).code
+    transaction.change_record(number_id, REGISTRATION, code=code, needs_code=True)
     return GRAPH_SUCCESS
 
 
 @operation("numbers.verify_code", "POST", Number, "verify_code")
-def verify_code(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
-    """Verify the number by the code that was sent."""
-    known = str(transaction.record(number.phone_number_id, REGISTRATION).get("code", ""))
+async def verify_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Verify the number by the code that was sent; after five wrong ones none is right for 12 hours."""
     text = read_parameters(CodeParameters, call.fields).code
-    if not known or not hmac.compare_digest(known.encode(), text.encode()):
-        raise bad_parameter("Param code is not the code that was sent.")
-    transaction.change_record(number.phone_number_id, REGISTRATION, code="", needs_code=False)
+
+    def write(transaction: Transaction) -> GraphApiError | None:
+        if is_locked(transaction, number.phone_number):
+            return bad_parameter("Param code: too many wrong codes were tried; try again in 12 hours.")
+        if not check_code(transaction, number.phone_number, text):
+            return bad_parameter("Param code is not the code that was sent.")
+        transaction.change_record(number.phone_number_id, REGISTRATION, code="", needs_code=False)
+        return None
+
+    if (error := await state.transact(write)) is not None:  # the wrong code counts
+        raise error
     return GRAPH_SUCCESS

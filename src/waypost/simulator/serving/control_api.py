@@ -34,6 +34,7 @@ from waypost.simulator.handsets import control_groups as group_chats
 from waypost.simulator.media import control as media
 from waypost.simulator.messages import control as updates
 from waypost.simulator.numbers import control as numbers
+from waypost.simulator.onboarding import control as onboarding
 from waypost.simulator.payments import control as payments
 from waypost.simulator.serving import control_state as state_view
 from waypost.simulator.serving import declarations
@@ -52,6 +53,7 @@ CALLS: Final[tuple[ControlCall, ...]] = (
     *dev_partners.operation.rows,
     *faults.operation.rows,
     *accounts.operation.rows,
+    *onboarding.operation.rows,
     *payments.operation.rows,
     *updates.operation.rows,
     *numbers.operation.rows,

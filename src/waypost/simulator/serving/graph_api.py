@@ -32,8 +32,9 @@ from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.media.model import find_media
 from waypost.simulator.media.uploads import find_upload
 from waypost.simulator.messages.marketing import SimulatedAd
+from waypost.simulator.onboarding.model import ALLOCATIONS, PARTNERS
 from waypost.simulator.serving.call_faults import FaultedResponse, InjectedError, carry_out
-from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES, GraphResponse
+from waypost.simulator.serving.graph_routes import NODE_IDS, ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.state.accounts import Account, GraphApp, find_business
 from waypost.simulator.state.graph_operations import MARK_READ, SEND, GraphOperation
 from waypost.simulator.state.simulator_state import SimulatorState
@@ -108,7 +109,7 @@ class GraphApi:
         row = ROUTES.get((type(thing), call.method, call.edge))
         is_own_app = isinstance(thing, GraphApp) and thing.app_id == call.app_id
         if row is None or not (is_own_app or token.grants_access(waba_ids)):
-            raise no_such_object(call.method, call.object_id)
+            raise no_such_object(call.method, call.object_id, _accepted_kinds(call))
         candidates = token.waba_ids if is_own_app else waba_ids
         waba_id = next((candidate for candidate in candidates if candidate in token.waba_ids), "")
         if waba_id:
@@ -153,6 +154,12 @@ class GraphApi:
         upload = find_upload(state, object_id)
         if upload is not None:
             return upload, [upload.user_id]
+        partner = state.cached(PARTNERS).by_further_key.get(("credit_line", object_id))
+        if partner is not None:
+            return partner, [account.waba_id for account in accounts.accounts_of_app(partner.app_id)]
+        allocation = state.values(ALLOCATIONS).get(object_id)
+        if allocation is not None:
+            return allocation, [allocation.waba_id]
         business = find_business(accounts, object_id)
         if business is not None:
             return business, [account.waba_id for account in (*business.owned, *business.shared)]
@@ -174,3 +181,8 @@ class GraphApi:
         status, title = TITLES[code]
         error = {"message": title, "type": "OAuthException", "code": code, "is_transient": True}
         return status, GraphApiError(status, error).envelope(self._state.ids)
+
+
+def _accepted_kinds(call: Call) -> list[str]:
+    """Return the names of the ids that a path with this method and edge begins with."""
+    return [NODE_IDS[node] for node, method, edge in ROUTES if method == call.method and edge == call.edge]

@@ -21,6 +21,9 @@ from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
 from waypost.simulator.numbers import graph as numbers
 from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, registration, settings
+from waypost.simulator.onboarding import exchange
+from waypost.simulator.onboarding import graph as partners
+from waypost.simulator.onboarding.model import AppPartner, CreditAllocation
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.serving import nodes
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number
@@ -68,6 +71,7 @@ OPERATIONS: Final = (
             apps,
             business_apps,
             calling,
+            exchange,
             flows,
             groups,
             media,
@@ -75,6 +79,7 @@ OPERATIONS: Final = (
             new_numbers,
             nodes,
             numbers,
+            partners,
             payments,
             profile,
             qr_codes,
@@ -89,7 +94,9 @@ OPERATIONS: Final = (
 )
 NODE_IDS: Final[dict[type, str]] = {
     Account: "waba_id",
+    AppPartner: "credit_line_id",
     Business: "business_id",
+    CreditAllocation: "allocation_id",
     Flow: "flow_id",
     GraphApp: "app_id",
     Number: "phone_number_id",

@@ -178,6 +178,7 @@ class Simulator:
                 namespace=namespace or state.ids.new().replace("-", "_"),
                 token=account.token,
                 app_id=account.app_id,
+                owner_business_id=known.owner_business_id if known else "",
             ),
         )
         for number in numbers:

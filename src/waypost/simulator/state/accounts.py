@@ -1,8 +1,9 @@
 """Business accounts, their apps and numbers: in memory, written through to the file."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -39,6 +40,7 @@ class Account(msgspec.Struct, frozen=True):
     """A business account; `app_id` is the app that its token belongs to.
 
     With `manual_reviews` the reviews of its templates wait for the control API, whatever the settings say.
+    `owner_business_id` is the portfolio that owns it; empty: one of its own, see `owner_id`.
     """
 
     waba_id: str
@@ -47,6 +49,7 @@ class Account(msgspec.Struct, frozen=True):
     token: str
     app_id: str
     manual_reviews: bool = False
+    owner_business_id: str = ""
 
 
 class GraphSubscription(msgspec.Struct, frozen=True):
@@ -58,6 +61,19 @@ class GraphSubscription(msgspec.Struct, frozen=True):
 
 
 SHARED_THROUGHPUT: Final = 20  # Source: the operator's page "Onboard WhatsApp Business app users", "Limitations"
+
+
+class AppAccess(msgspec.Struct, frozen=True):
+    """The access of an app to an account that the owner has given by embedded signup.
+
+    `solution_id` is the joint solution under which it was given; empty if there is none.
+    """
+
+    waba_id: str
+    app_id: str
+    system_user_id: str
+    given_ms: int
+    solution_id: str = ""
 
 
 class Number(msgspec.Struct, frozen=True):
@@ -98,6 +114,8 @@ ACCOUNTS: Final = StoredKind("account", Account, survives_reset=True)
 NUMBERS: Final = StoredKind("number", Number, keys_of=lambda number: (number.phone_number,), survives_reset=True)
 SUBSCRIPTIONS: Final = StoredKind(SUBSCRIPTION_KIND, GraphSubscription, survives_reset=True)
 """Of an account, by app."""
+APP_ACCESSES: Final = StoredKind("app_access", AppAccess, survives_reset=True)
+"""Of an account, by app."""
 NUMBER_WEBHOOKS: Final = StoredKind("number_webhook", str)
 """The callback URIs of an app's numbers that have their own, by number."""
 
@@ -108,6 +126,7 @@ class Accounts:
     def __init__(self, store: Store) -> None:
         self._subscriptions = SUBSCRIPTIONS.cached_in(store)
         self._overrides = NUMBER_WEBHOOKS.cached_in(store)
+        self._accesses = APP_ACCESSES.cached_in(store)
         self._account_ids_by_token: dict[str, tuple[str, ...]] = {}
         self.apps = APPS.cached_in(store).all
         self.by_id = ACCOUNTS.cached_in(store).all
@@ -188,12 +207,27 @@ class Accounts:
         return [number for number in self.numbers.values() if number.waba_id == waba_id]
 
     def accounts_of_app(self, app_id: str) -> list[Account]:
-        """Return the accounts that belong to an app or that it subscribes to."""
+        """Return the accounts that belong to an app, that it subscribes to, or that it has access to."""
         return [
             account
             for account in self.by_id.values()
-            if account.app_id == app_id or self.subscription(account.waba_id, app_id) is not None
+            if account.app_id == app_id
+            or self.subscription(account.waba_id, app_id) is not None
+            or app_id in self.accesses_of(account.waba_id)
         ]
+
+    def accesses_of(self, waba_id: str) -> Mapping[str, AppAccess]:
+        """Return the accesses that were given to an account, by app."""
+        return self._accesses.values_of(waba_id)
+
+    def webhook_owners(self, app_id: str) -> list[str]:
+        """Return whose webhooks an app may get: its accounts, and the business that it belongs to itself."""
+        return [*(account.waba_id for account in self.accounts_of_app(app_id)), partner_id(app_id)]
+
+    def is_shared_with(self, account: Account, business_id: str) -> bool:
+        """True if an account is shared with the business that an app belongs to."""
+        apps = tuple(self.accesses_of(account.waba_id)) if account.owner_business_id else (account.app_id,)
+        return any(partner_id(app_id) == business_id for app_id in apps)
 
 
 _ID_DIGITS: Final = 16
@@ -210,8 +244,8 @@ class Business:
 
 
 def owner_id(account: Account) -> str:
-    """Return the id of the business that owns an account: each account's owner is another business."""
-    return _derive_id(f"owner {account.waba_id}")
+    """Return the id of the business that owns an account: of one without a portfolio, a business of its own."""
+    return account.owner_business_id or _derive_id(f"owner {account.waba_id}")
 
 
 def partner_id(app_id: str) -> str:
@@ -223,11 +257,13 @@ def find_business(accounts: Accounts, business_id: str) -> Business | None:
     """Return a business by id; None if no account is owned by it or shared with it."""
     if len(business_id) != _ID_DIGITS or not business_id.startswith(_FIRST_DIGIT):
         return None
-    owned = tuple(account for account in accounts.by_id.values() if owner_id(account) == business_id)
-    shared = tuple(account for account in accounts.by_id.values() if partner_id(account.app_id) == business_id)
+    known = accounts.by_id.values()
+    owned = tuple(account for account in known if owner_id(account) == business_id)
+    shared = tuple(account for account in known if accounts.is_shared_with(account, business_id))
     return Business(business_id, owned, shared) if owned or shared else None
 
 
+@cache
 def _derive_id(name: str) -> str:
     digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
     return f"{_FIRST_DIGIT}{digest % 10 ** (_ID_DIGITS - 1):0{_ID_DIGITS - 1}d}"

@@ -82,6 +82,10 @@ class Transaction:
         """Return an owner's values by key, in order of creation."""
         return kind.values_on(self.connection, owner)
 
+    def find_by_member(self, kind: StoredKind[StoredValue], name: str, value: str) -> list[StoredValue]:
+        """Return the values with this text as a member, in order of creation."""
+        return kind.find_by_member_on(self.connection, name, value)
+
     def find(self, kind: StoredKind[StoredValue], key: str, owner: str = "") -> StoredValue | None:
         """Return a value; None if there is none."""
         return kind.find_on(self.connection, key, owner)

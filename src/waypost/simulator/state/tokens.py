@@ -13,6 +13,7 @@ from waypost.simulator.storage.keyed_store import StoredKind
 MESSAGING: Final = "whatsapp_business_messaging"
 MANAGEMENT: Final = "whatsapp_business_management"
 PERMISSIONS: Final = (MANAGEMENT, MESSAGING)  # Source: facts 1, "Permissions"
+_OF_ACCOUNTS: Final = "whatsapp_"
 EXPIRED: Final = 463  # Source: facts 5.2, code 190
 
 # fmt: off
@@ -28,7 +29,8 @@ class Token(msgspec.Struct, frozen=True):
     """An access token.
 
     `waba_ids` are the accounts that it gives access to. `expires_ms` is None for a token that does not
-    expire. `app_id` is the app that it belongs to; empty: the app of the first of its accounts.
+    expire. `app_id` is the app that it belongs to; empty: the app of the first of its accounts. `scopes` are what
+    the operator says about it in place of its permissions; `user_id` is the system user of one from embedded signup.
     """
 
     token: str
@@ -38,6 +40,8 @@ class Token(msgspec.Struct, frozen=True):
     expires_ms: int | None = None
     is_revoked: bool = False
     app_id: str = ""
+    scopes: tuple[str, ...] = ()
+    user_id: str = ""
 
     def is_valid(self, now_ms: int) -> bool:
         """True if it is valid at this time."""
@@ -114,6 +118,7 @@ def debug_view(state: SimulatorState, text: str) -> Mapping[str, Any]:
         return {"error": error, "is_valid": False, "scopes": []}
     now_ms = state.clock.now_ms()
     account = state.accounts.by_id.get(token.waba_ids[0]) if token.waba_ids else None
+    scopes = token.scopes or token.permissions
     flaw = {} if token.is_valid(now_ms) else _token_error(token, now_ms)
     error = {"code": 190, "message": flaw.get("message", "")}
     if "error_subcode" in flaw:
@@ -126,10 +131,12 @@ def debug_view(state: SimulatorState, text: str) -> Mapping[str, Any]:
         "data_access_expires_at": 0,
         "issued_at": token.issued_ms // 1000,
         "is_valid": not flaw,
-        "scopes": list(token.permissions),
+        "scopes": list(scopes),
         "granular_scopes": [
-            {"scope": permission, "target_ids": list(token.waba_ids)} for permission in token.permissions
+            {"scope": scope, **({"target_ids": list(token.waba_ids)} if scope.startswith(_OF_ACCOUNTS) else {})}
+            for scope in scopes
         ],
+        **({"user_id": token.user_id} if token.user_id else {}),
     } | ({"error": error} if flaw else {})
 
 

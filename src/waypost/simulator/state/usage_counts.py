@@ -17,8 +17,9 @@ CREATIONS: Final = "creation"
 FLOW_SENDS: Final = "flow"
 REACHED: Final = "reached"
 REGISTRATIONS: Final = "registration"
+CODE_REQUESTS: Final = "code_request"
 """The kinds: templates created, by account; messages sent, by flow; users messaged outside their window,
-by account; registrations, by number."""
+by account; registrations and deregistrations, and requested codes, by number."""
 _USAGE: Final = StoredKind("usage_count", int)
 """The latest time of each key, of a kind and a subject; in memory in the order of time, for three days."""
 

@@ -27,6 +27,9 @@ _DELETE_RANGE: Final = (
     "DELETE FROM state WHERE kind=:kind AND key BETWEEN :first AND :last AND length(key)=length(:first)"
 )
 _SELECT_OWNER_VALUES: Final = "SELECT key, body FROM state WHERE kind=:kind AND owner=:owner ORDER BY position"
+_SELECT_BY_MEMBER: Final = (
+    "SELECT body FROM state WHERE kind=:kind AND json_extract(body, :path)=:value ORDER BY position"
+)
 _SELECT_VALUE: Final = "SELECT body FROM state WHERE kind=:kind AND owner=:owner AND key=:key"
 
 
@@ -65,6 +68,11 @@ class StoredKind(Generic[StoredValue]):
         """Return an owner's values by key, in order of creation, on this connection."""
         rows = connection.execute(_SELECT_OWNER_VALUES, {"kind": self.name, "owner": owner})
         return {key: self.decode(body) for key, body in rows}
+
+    def find_by_member_on(self, connection: sqlite3.Connection, name: str, value: str) -> list[StoredValue]:
+        """Return the values with this member, in order of creation, on this connection; the others are not decoded."""
+        values = {"kind": self.name, "path": f"$.{name}", "value": value}
+        return [self.decode(body) for (body,) in connection.execute(_SELECT_BY_MEMBER, values)]
 
     def find_on(self, connection: sqlite3.Connection, key: str, owner: str = "") -> StoredValue | None:
         """Return a value on this connection; None if there is none."""

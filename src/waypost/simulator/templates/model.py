@@ -13,6 +13,7 @@ from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.apis.errors import coded_error, no_such_object, template_error
 from waypost.simulator.apis.languages import language_name
+from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import known_references
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -112,7 +113,7 @@ def create_template(
     )
     template = replace(
         draft,
-        template_id="1" + state.ids.digits(15),  # 16 digits, below 2^53
+        template_id=make_id(state.ids, "template"),
         waba_id=waba_id,
         created_ms=now_ms,
         updated_ms=now_ms,

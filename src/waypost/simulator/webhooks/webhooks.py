@@ -16,7 +16,7 @@ from waypost.base.http.connection_pools import ConnectionPools
 from waypost.base.http.http_client import HttpClient
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.state.accounts import Destination
+from waypost.simulator.state.accounts import Destination, partner_id
 from waypost.simulator.state.outbox import delete_update, envelope
 from waypost.simulator.state.simulator_state import POST_TIMEOUT_S, SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
@@ -102,7 +102,7 @@ async def start_webhooks(state: SimulatorState) -> None:
     """Start a loop for each outlet, which delivers in order what is due; loops do not wait for each other."""
     faulted = await next_faulted_times(state)
     state.faulted_accounts.update(due.waba_id for due in faulted)
-    for waba_id in state.accounts.by_id:
+    for waba_id in (*state.accounts.by_id, *map(partner_id, state.accounts.apps)):
         start_loops(state, waba_id)
     state.due_times.append(partial(_next_due_ms, state))
 

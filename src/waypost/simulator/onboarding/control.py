@@ -1,0 +1,575 @@
+"""Control API calls for embedded signup: who uses it, the window step by step or at once, and the end of an access."""
+
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object, view_of
+from waypost.simulator.apis.field_types import Id, Name, Position, accepts
+from waypost.simulator.apis.object_ids import describe_other_kind, make_id
+from waypost.simulator.numbers.sent_codes import CodeMethod
+from waypost.simulator.onboarding.grants import open_partner_webhooks, remove_access
+from waypost.simulator.onboarding.model import (
+    BUSINESS_APP_NUMBERS,
+    CONFIGURATIONS,
+    PARTNERS,
+    PERSONS,
+    PORTFOLIOS,
+    SIGNUP_CODES,
+    AppPartner,
+    BusinessAppNumber,
+    LoginConfiguration,
+    OnboardingPerson,
+    Portfolio,
+)
+from waypost.simulator.onboarding.play import SignupInputs, StopAction, play_session
+from waypost.simulator.onboarding.window import (
+    SESSIONS,
+    NewBusiness,
+    OnboardingSession,
+    SessionOptions,
+    Step,
+    accept_terms,
+    choose_account,
+    choose_business,
+    confirm_permissions,
+    end_by_user,
+    enter_code,
+    enter_number,
+    fail_window,
+    finish,
+    name_account,
+    open_session,
+    page_events,
+    request_signup_code,
+    shown_screens,
+    sign_in,
+    take_step,
+)
+from waypost.simulator.state.accounts import ACCOUNTS, Account, AppAccess
+from waypost.simulator.state.control_parameters import PathAccount, PathApp
+from waypost.simulator.state.embedded_signup import BREAKS, PRODUCTS, SCREENS, WINDOW_ERRORS, NumberChoice, ScreenName
+from waypost.simulator.state.embedded_signup import list_choices as list_window_choices
+from waypost.simulator.state.records import OBO
+from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+
+operation = ControlOperations()
+
+_SESSION: Final = "/control/onboarding/sessions/{session_id}"
+_NOT_SENT: Final = "0 to 604800000, or null: never"
+_DAYS: Final = "60, or null: the tokens do not expire"
+_BREAK: Final = accepts(", ".join(BREAKS), f"^({'|'.join(BREAKS)})$")
+_PRODUCT: Final = accepts(", ".join(PRODUCTS), f"^({'|'.join(PRODUCTS)})$")
+
+Delay = Annotated[Annotated[int, Meta(ge=0, le=604_800_000)] | None, accepts(_NOT_SENT)]
+Text = Annotated[str, Meta(max_length=256)]
+LongText = Annotated[str, Meta(max_length=2000)]
+WindowErrorCode = Annotated[int, accepts("0: none, or an error code of the window", ge=0, le=9_999_999)]
+AssetName = Annotated[str, Meta(max_length=64)]
+Assets = dict[AssetName, Annotated[tuple[Id, ...], Meta(max_length=100)]]
+
+PathSession = Annotated[
+    OnboardingSession, path_object("session_id", lambda state: state.values(SESSIONS), "is no onboarding session")
+]
+
+
+class NewBusinessBody(ControlBody, frozen=True):
+    """A portfolio that the person creates."""
+
+    name: Text
+    email: Text = ""
+    website: LongText = ""
+    country: Text = ""
+
+
+class OpenBody(ControlBody, frozen=True, kw_only=True):
+    """Options of a page that opens the window, and of the result that it gets; a delay of null: never."""
+
+    app_id: Id
+    config_id: Annotated[
+        str, accepts("a login configuration's id, or empty: that of the Cloud API", "^[0-9]{0,32}$")
+    ] = ""
+    extras: dict[str, Any] = msgspec.field(default_factory=lambda: {"version": "v4", "setup": {}})
+    redirect_uri: LongText = ""
+    state: LongText = ""
+    falls_back: Annotated[bool | None, accepts("true, false, or null: by the clock, as the operator")] = None
+    order: Literal["message_first", "callback_first"] = "message_first"
+    message_delay_ms: Delay = 0
+    callback_delay_ms: Delay = 0
+    origin: Literal["https://www.facebook.com", "https://web.facebook.com"] = "https://www.facebook.com"
+    breaks: Annotated[tuple[Annotated[str, _BREAK], ...], Meta(max_length=len(BREAKS))] = ()
+
+
+class PlayBody(OpenBody, frozen=True, kw_only=True):
+    """A whole use of the window; what is not answered is chosen. `stop_at` names the screen where it stops."""
+
+    person_id: Text = ""
+    person_name: Text = ""
+    business_id: Text = ""
+    business: NewBusinessBody | None = None
+    waba_id: Text = ""
+    account_name: LongText = ""
+    number: NumberChoice | None = None
+    phone_number_id: Text = ""
+    phone_number: Text = ""
+    display_name: LongText = ""
+    category: Text = ""
+    timezone_id: Text = ""
+    code_method: Literal["SMS", "VOICE"] = "SMS"
+    code: Text = ""
+    assets: Assets | None = None
+    stop_at: ScreenName | None = None
+    stop: StopAction = "close"
+    error_code: int | None = None
+
+
+class SessionView(Struct, frozen=True, kw_only=True):
+    """A session: the shown screen with what it accepts, what was entered, and what the page gets, in order."""
+
+    session_id: str
+    app_id: str
+    config_id: str
+    version: str
+    feature: str
+    screen: str
+    screens: list[str]
+    current_step: str
+    inputs: str
+    error: dict[str, Any] | None
+    prefill: dict[str, Any]
+    person_id: str
+    business_id: str
+    waba_id: str
+    account_name: str
+    number: str
+    phone_number_id: str
+    phone_number: str
+    display_name: str
+    breaks: tuple[str, ...]
+    opened_ms: int
+    ended_ms: int | None
+    event: str
+    code: str
+    events: list[dict[str, Any]]
+
+
+class SignupCodeView(Struct, frozen=True):
+    """A code, and whether it can still be exchanged."""
+
+    code: str
+    app_id: str
+    session_id: str
+    business_id: str
+    waba_ids: tuple[str, ...]
+    scopes: tuple[str, ...]
+    expires_ms: int
+    used_ms: int | None
+    is_good: bool
+
+
+class AccessView(Struct, frozen=True):
+    """An account with its owner, and the apps that have access to it by embedded signup."""
+
+    waba_id: str
+    business_id: str
+    is_on_behalf_of: bool
+    apps: list[AppAccess]
+
+
+@operation(
+    "GET",
+    "/control/onboarding/choices",
+    versions=dict[str, dict[str, Any]],
+    features=dict[str, dict[str, Any]],
+    products=dict[str, dict[str, Any]],
+    screens=dict[str, dict[str, Any]],
+    errors=dict[str, str],
+    breaks=dict[str, str],
+)
+async def show_choices() -> dict[str, Any]:
+    """Return the versions, features, products, screens and errors of the window, and what can go wrong with a signup."""
+    return list_window_choices()
+
+
+@operation("GET", "/control/onboarding/people", people=list[OnboardingPerson])
+async def list_people(state: SimulatorState) -> dict[str, Any]:
+    """Return the people who can sign in."""
+    return {"people": list(state.values(PERSONS).values())}
+
+
+@operation("POST", "/control/onboarding/people")
+async def save_person(
+    state: SimulatorState, *, name: Name, person_id: Id | None = None, error_code: WindowErrorCode = 0
+) -> OnboardingPerson:
+    """Create a person, or change one; with an `error_code` the window shows this error when the person signs in."""
+    _check_error_code(error_code, "sign_in")
+    if person_id is not None:
+        find(state.values(PERSONS), person_id, field="person_id", rule="is no person")
+    person = OnboardingPerson(person_id or make_id(state.ids, "person"), name, error_code)
+    await state.cached(PERSONS).save(person, person.person_id)
+    return person
+
+
+@operation("GET", "/control/onboarding/businesses", businesses=list[Portfolio])
+async def list_businesses(state: SimulatorState) -> dict[str, Any]:
+    """Return the business portfolios."""
+    return {"businesses": list(state.values(PORTFOLIOS).values())}
+
+
+@operation("POST", "/control/onboarding/businesses")
+async def save_business(
+    state: SimulatorState,
+    *,
+    name: Name | None = None,
+    business_id: Id | None = None,
+    person_ids: Annotated[tuple[Id, ...], Meta(max_length=100)] | None = None,
+    is_verified: bool | None = None,
+    email: Text | None = None,
+    website: LongText | None = None,
+    country: Text | None = None,
+    error_code: WindowErrorCode | None = None,
+) -> Portfolio:
+    """Create a portfolio, or change one: absent members stay. An unverified one has the operator's lower limits."""
+    _check_error_code(error_code or 0, "business")
+    for person_id in person_ids or ():
+        find(state.values(PERSONS), person_id, field="person_ids", rule="name no person")
+    members = {
+        "name": name,
+        "person_ids": person_ids,
+        "is_verified": is_verified,
+        "email": email,
+        "website": website,
+        "country": country,
+        "error_code": error_code,
+    }
+    given = {key: value for key, value in members.items() if value is not None}
+
+    def write(transaction: Transaction) -> Portfolio:
+        known = transaction.find(PORTFOLIOS, business_id) if business_id else None
+        if business_id and known is None:
+            raise _not_found(
+                "business_id", business_id, "is no business portfolio", "GET /control/onboarding/businesses"
+            )
+        if known is None and (name is None or not person_ids):
+            missing = "name" if name is None else "person_ids"
+            raise ControlApiError(missing, "is missing", "name and person_ids of a new business")
+        base = known or Portfolio(make_id(state.ids, "business"), name or "", person_ids or ())
+        portfolio = replace(base, **given)
+        transaction.save(PORTFOLIOS, portfolio, portfolio.business_id)
+        return portfolio
+
+    return await state.transact(write)
+
+
+@operation("PUT", "/control/onboarding/business-app-numbers/{phone}")
+async def put_business_app_number(
+    state: SimulatorState, phone: str, *, name: Name, error_code: WindowErrorCode = 0
+) -> BusinessAppNumber:
+    """Let a business use a number in the app on a phone; with an `error_code` the window shows this error for it."""
+    _check_error_code(error_code, "number")
+    digits = phone.lstrip("+")
+    if not (digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 15 and digits[0] != "0"):
+        raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
+    if digits in state.accounts.numbers_by_digits:
+        raise ControlApiError("phone", "is a number of an account", "a number that is not in use", status=409)
+    number = BusinessAppNumber(digits, name, error_code)
+    await state.cached(BUSINESS_APP_NUMBERS).save(number, digits)
+    return number
+
+
+@operation("PUT", "/control/onboarding/configurations/{config_id}")
+async def put_configuration(
+    state: SimulatorState,
+    config_id: str,
+    *,
+    app_id: Id,
+    products: Annotated[tuple[Annotated[str, _PRODUCT], ...], Meta(min_length=1, max_length=len(PRODUCTS))] = (
+        "cloud_api",
+    ),
+    token_days: Annotated[Literal[60] | None, accepts(_DAYS)] = None,
+) -> LoginConfiguration:
+    """Create or change a login configuration of an app: the products of its window, and the lifetime of its tokens."""
+    other = describe_other_kind(config_id, "config_id")
+    if other or not (config_id.isascii() and config_id.isdigit() and len(config_id) <= 32):
+        raise ControlApiError("config_id", f"is not an id{f': {other}' if other else ''}", "1 to 32 digits")
+    find(state.accounts.apps, app_id, field="app_id", rule="is no app")
+    configuration = LoginConfiguration(config_id, app_id, tuple(dict.fromkeys(products)), token_days)
+    await state.cached(CONFIGURATIONS).save(configuration, config_id)
+    return configuration
+
+
+@operation("PUT", "/control/onboarding/partners/{app_id}")
+async def put_partner(
+    state: SimulatorState, app: PathApp, *, is_verified: bool = False, has_credit_line: bool = False
+) -> AppPartner:
+    """Say what an app's business is at the operator: verified for more customers, and a solution partner with credit."""
+    app_id, ids = app.app_id, state.ids
+
+    def write(transaction: Transaction) -> AppPartner:
+        known = transaction.find(PARTNERS, app_id) or AppPartner(app_id)
+        line = (known.credit_line_id or make_id(ids, "credit line")) if has_credit_line else ""
+        credential = (known.credential_id or make_id(ids, "credit credential")) if has_credit_line else ""
+        partner = AppPartner(app_id, is_verified, line, credential)
+        transaction.save(PARTNERS, partner, app_id)
+        return partner
+
+    return await state.transact(write)
+
+
+@operation("PUT", "/control/onboarding/accounts/{waba_id}")
+async def put_owner(
+    state: SimulatorState, account: PathAccount, *, business_id: Id, is_on_behalf_of: bool = False
+) -> AccessView:
+    """Give an account to a portfolio, so that its people can choose it; or let another business have it on its behalf."""
+    find(state.values(PORTFOLIOS), business_id, field="business_id", rule="is no business portfolio")
+
+    def write(transaction: Transaction) -> Account:
+        known = transaction.find(ACCOUNTS, account.waba_id) or account
+        owned = replace(known, owner_business_id=business_id)
+        transaction.save(ACCOUNTS, owned, account.waba_id)
+        transaction.save_record(account.waba_id, OBO, {"is_on_behalf_of": True} if is_on_behalf_of else {})
+        return owned
+
+    return _access_view(state, await state.transact(write))
+
+
+@operation("GET", "/control/onboarding/accounts/{waba_id}")
+async def show_accesses(state: SimulatorState, account: PathAccount) -> AccessView:
+    """Return an account's owner, and the apps that have access to it by embedded signup."""
+    return _access_view(state, account)
+
+
+@operation("DELETE", "/control/onboarding/accounts/{waba_id}/apps/{app_id}")
+async def end_access(state: SimulatorState, account: PathAccount, app: PathApp) -> AccessView:
+    """Remove a partner as the business does: its tokens and webhooks of the account end, and it gets `PARTNER_REMOVED`."""
+    access = state.accounts.accesses_of(account.waba_id).get(app.app_id)
+    if access is None:
+        known = ", ".join(state.accounts.accesses_of(account.waba_id)) or "none has"
+        raise ControlApiError("app_id", "has no access to the account by embedded signup", known, status=409)
+    await open_partner_webhooks(state, app.app_id)
+    await state.transact(lambda transaction: remove_access(transaction, account, access))
+    return _access_view(state, account)
+
+
+@operation("GET", "/control/onboarding/codes", codes=list[SignupCodeView], next=int | None)
+async def list_codes(
+    state: SimulatorState, *, after: Position = 0, limit: Annotated[int, Meta(ge=1, le=2000)] = 1000
+) -> dict[str, Any]:
+    """Return the codes of finished signups, oldest first, and whether they can still be exchanged."""
+    now_ms, codes = state.clock.now_ms(), list(state.values(SIGNUP_CODES).values())
+    page = [
+        view_of(SignupCodeView, code, is_good=code.used_ms is None and now_ms < code.expires_ms)
+        for code in codes[after : after + limit]
+    ]
+    return {"codes": page, "next": after + limit if len(codes) > after + limit else None}
+
+
+@operation("GET", "/control/onboarding/sessions", sessions=list[SessionView], next=int | None)
+async def list_sessions(
+    state: SimulatorState, *, after: Position = 0, limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+) -> dict[str, Any]:
+    """Return the onboarding sessions, oldest first."""
+    sessions = list(state.values(SESSIONS).values())
+    page = [session_view(session) for session in sessions[after : after + limit]]
+    return {"sessions": page, "next": after + limit if len(sessions) > after + limit else None}
+
+
+@operation("POST", "/control/onboarding/sessions")
+async def open_window(state: SimulatorState, body: OpenBody) -> SessionView:
+    """Open the window as a page of the app does, and return the session at its first screen."""
+    return session_view(await _open(state, body))
+
+
+@operation("POST", "/control/onboarding/play")
+async def play(state: SimulatorState, body: PlayBody) -> SessionView:
+    """Use the window at once: to the end, to the first error, or to `stop_at`, where `stop` says what happens.
+
+    `stop` closes the window by default; `leave` leaves it open; `fail` shows `error_code`, `report` reports it to the
+    page too, and `end` ends the window with it.
+    """
+    inputs = SignupInputs(
+        business=None if body.business is None else _new_business(body.business),
+        number=body.number or "",
+        **{name: getattr(body, name) for name in SignupInputs.__struct_fields__ if name not in ("business", "number")},
+    )
+    opened = await _open(state, body)
+    return session_view(await state.transact(lambda transaction: play_session(transaction, opened.session_id, inputs)))
+
+
+@operation("GET", _SESSION)
+async def show_session(state: SimulatorState, session: PathSession) -> SessionView:
+    """Return a session: the shown screen, what was entered, and what the page gets."""
+    return session_view(session)
+
+
+@operation("POST", f"{_SESSION}/sign-in")
+async def enter_person(
+    state: SimulatorState, session: PathSession, *, person_id: Text = "", name: Text = ""
+) -> SessionView:
+    """Sign in as a person, or as a new one with this name."""
+    return await _step(state, session, "sign_in", sign_in(person_id, name))
+
+
+@operation("POST", f"{_SESSION}/terms")
+async def enter_terms(state: SimulatorState, session: PathSession) -> SessionView:
+    """Accept the terms."""
+    return await _step(state, session, "terms", accept_terms)
+
+
+@operation("POST", f"{_SESSION}/business")
+async def enter_business(
+    state: SimulatorState, session: PathSession, *, business_id: Text = "", new: NewBusinessBody | None = None
+) -> SessionView:
+    """Choose a portfolio of the person, or create one; with neither, what the page prefills."""
+    business = None if new is None else _new_business(new)
+    return await _step(state, session, "business", choose_business(business_id, business))
+
+
+@operation("POST", f"{_SESSION}/account")
+async def enter_account(
+    state: SimulatorState,
+    session: PathSession,
+    *,
+    waba_id: Text = "",
+    name: LongText = "",
+    number: NumberChoice | None = None,
+    phone_number_id: Text = "",
+) -> SessionView:
+    """Choose an account of the portfolio or create one, and the kind of number: by default a new one."""
+    return await _step(state, session, "account", choose_account(waba_id, name, number or "", phone_number_id))
+
+
+@operation("POST", f"{_SESSION}/profile")
+async def enter_profile(state: SimulatorState, session: PathSession, *, name: LongText = "") -> SessionView:
+    """Name the new account on a screen of its own, as versions 2 and 3 ask for it."""
+    return await _step(state, session, "profile", name_account(name))
+
+
+@operation("POST", f"{_SESSION}/number")
+async def enter_phone_number(
+    state: SimulatorState,
+    session: PathSession,
+    *,
+    phone_number: Text = "",
+    country_code: Text = "",
+    display_name: LongText = "",
+    category: Text = "",
+    timezone_id: Text = "",
+) -> SessionView:
+    """Enter the number, international or beside its country code, and the display name."""
+    step = enter_number(phone_number, country_code, display_name, category, timezone_id)
+    return await _step(state, session, "number", step)
+
+
+@operation("POST", f"{_SESSION}/code/send")
+async def send_signup_code(
+    state: SimulatorState, session: PathSession, *, method: Literal["SMS", "VOICE"] = "SMS"
+) -> SessionView:
+    """Send the code by text message or call; `GET /control/phones/{phone}/code` shows it."""
+    used: CodeMethod = method
+    return await _step(state, session, "code", request_signup_code(used))
+
+
+@operation("POST", f"{_SESSION}/code")
+async def enter_signup_code(state: SimulatorState, session: PathSession, *, code: Text) -> SessionView:
+    """Enter the code."""
+    return await _step(state, session, "code", enter_code(code))
+
+
+@operation("POST", f"{_SESSION}/permissions")
+async def enter_permissions(
+    state: SimulatorState, session: PathSession, *, assets: Assets | None = None
+) -> SessionView:
+    """Confirm the permissions, with what else is shared: `page_ids`, `ad_account_ids`, `dataset_ids`, …."""
+    return await _step(state, session, "permissions", confirm_permissions(assets))
+
+
+@operation("POST", f"{_SESSION}/finish")
+async def finish_window(state: SimulatorState, session: PathSession) -> SessionView:
+    """Finish on the last screen: business, account, number, access and code are created, and the app is told."""
+    return await _step(state, session, "done", finish)
+
+
+@operation("POST", f"{_SESSION}/close")
+async def close_window(state: SimulatorState, session: PathSession) -> SessionView:
+    """Close the window: it is cancelled, or on the last screen finished."""
+    return session_view(await state.transact(lambda transaction: end_by_user(transaction, session.session_id)))
+
+
+@operation("POST", f"{_SESSION}/fail")
+async def fail_at_screen(state: SimulatorState, session: PathSession, *, code: int, ends: bool = False) -> SessionView:
+    """Show an error on the current screen; with `ends` it ends the window, and the page gets `ERROR`."""
+    return session_view(
+        await state.transact(lambda transaction: fail_window(transaction, session.session_id, code, ends=ends))
+    )
+
+
+@operation("POST", f"{_SESSION}/report")
+async def report_error(state: SimulatorState, session: PathSession) -> SessionView:
+    """Report the shown error as its person does: the window closes, and the page gets `CANCEL` with the error."""
+    return session_view(
+        await state.transact(lambda transaction: end_by_user(transaction, session.session_id, reports=True))
+    )
+
+
+async def _open(state: SimulatorState, body: OpenBody) -> OnboardingSession:
+    app = find(state.accounts.apps, body.app_id, field="app_id", rule="is no app")
+    return await open_session(
+        state,
+        app,
+        config_id=body.config_id,
+        extras=body.extras,
+        redirect_uri=body.redirect_uri,
+        oauth_state=body.state,
+        falls_back=body.falls_back,
+        options=view_of(SessionOptions, body),
+        breaks=tuple(dict.fromkeys(body.breaks)),
+    )
+
+
+async def _step(state: SimulatorState, session: OnboardingSession, screen: ScreenName, step: Step) -> SessionView:
+    return session_view(
+        await state.transact(lambda transaction: take_step(transaction, session.session_id, screen, step))
+    )
+
+
+def session_view(session: OnboardingSession) -> SessionView:
+    """Return a session as the control API shows it."""
+    return view_of(
+        SessionView,
+        session,
+        screens=list(shown_screens(session)),
+        current_step=SCREENS[session.screen].current_step,
+        inputs=SCREENS[session.screen].inputs,
+        error=None if session.error is None else msgspec.structs.asdict(session.error),
+        number=session.number_choice,
+        events=page_events(session),
+    )
+
+
+def _new_business(body: NewBusinessBody) -> NewBusiness:
+    return view_of(NewBusiness, body)
+
+
+def _access_view(state: SimulatorState, account: Account) -> AccessView:
+    current = state.accounts.by_id[account.waba_id]
+    return AccessView(
+        account.waba_id,
+        current.owner_business_id,
+        bool(state.record(account.waba_id, OBO)),
+        list(state.accounts.accesses_of(account.waba_id).values()),
+    )
+
+
+def _check_error_code(error_code: int, screen: ScreenName) -> None:
+    if error_code and (error_code not in WINDOW_ERRORS or screen not in WINDOW_ERRORS[error_code].screens):
+        codes = ", ".join(str(code) for code, row in WINDOW_ERRORS.items() if screen in row.screens)
+        raise ControlApiError("error_code", f"{error_code} is no error of the screen {screen}", f"0 or one of {codes}")
+
+
+def _not_found(field: str, value: str, rule: str, source: str) -> ControlApiError:
+    other = describe_other_kind(value, field)
+    return ControlApiError(field, f"{rule}: {other}" if other else rule, f"one of {source}", status=404)
