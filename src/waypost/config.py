@@ -166,6 +166,13 @@ class Settings:
     )
     message_ttl_s: int = setting(86_400, "A message that the operator has not accepted after so long fails.", ge=1)
     uncertain_for_s: int = setting(900, "How long an uncertain message waits for a status before it fails.", ge=0)
+    onboarding_step_s: int | None = setting(
+        None,
+        "Minimum duration of each step of an app's onboarding; without it 0, and 2 with `waypost dev`, so that a person "
+        "sees the stages.",
+        ge=0,
+        le=60,
+    )
     hold_events_s: int = setting(0, "Minimum time between the acceptance of a message and its callbacks.", ge=0, le=60)
     order_hold_s: int = setting(900, "How long a failed callback delays the next ones for the same recipient.", ge=0)
     pause_callbacks_after_s: int = setting(

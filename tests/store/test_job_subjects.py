@@ -18,6 +18,7 @@ TEXTS = st.text() | st.lists(TOKENS, max_size=4).map(" ".join)
         (QueueName.OUTBOUND, "template t", JobSubject(SubjectKind.TEMPLATE_SUBMISSION, "t")),
         (QueueName.OUTBOUND, "template-edit t", JobSubject(SubjectKind.TEMPLATE_EDIT, "t")),
         (QueueName.OUTBOUND, "template-delete t", JobSubject(SubjectKind.TEMPLATE_DELETION, "t")),
+        (QueueName.OUTBOUND, "onboarding a", JobSubject(SubjectKind.APP_ONBOARDING, "a")),
         (QueueName.OUTBOUND, "template-archive t", JobSubject(SubjectKind.UNKNOWN, "template-archive t")),
         (QueueName.OUTBOUND, "message ", JobSubject(SubjectKind.UNKNOWN, "message ")),
         (QueueName.WEBHOOKS, "main 7", JobSubject(SubjectKind.WEBHOOK_ITEM, "7", "main")),

@@ -20,6 +20,7 @@ from waypost.domain.rates import APP_RATES, RATES, format_rate, read_app_rates, 
 from waypost.notifications.user_events import emit_live_event
 from waypost.store.accounts import partners as stored
 from waypost.store.apps.apps import DuplicateApp, change_app
+from waypost.store.apps.onboarding import begin_onboarding
 from waypost.store.apps.operator_history import record_operator_history
 from waypost.store.callbacks.deliveries import DeliveryFilter, list_deliveries
 from waypost.store.console.trace import newest_messages, newest_templates
@@ -204,7 +205,11 @@ async def connect_app(context: AdminContext, target: AppConnection, app_id: str)
                 business_account_id=target.business_account_id,
                 live=target.live,
                 modified_on_ms=now_ms,
-                preferences=replace(current.preferences, live_since_ms=since_ms if target.live else 0),
+                preferences=replace(
+                    current.preferences,
+                    live_since_ms=since_ms if target.live else 0,
+                    onboarding=None if target.live else current.preferences.onboarding,
+                ),
             )
 
         before = stored.app_by_id(connection, app_id)
@@ -222,6 +227,28 @@ async def connect_app(context: AdminContext, target: AppConnection, app_id: str)
     if changed is None:
         raise resource_not_found("app", "app_id", app_id)
     return changed
+
+
+@operation("POST", "/admin/apps/{app_id}/onboard")
+async def onboard_app(context: AdminContext, app_id: str) -> App:
+    """Begin the onboarding of an app that has a number and is not live, or begin it again after an error.
+
+    The number is checked at the operator, the business account subscribed, and the number registered; then the app is
+    live. `waypost doctor` shows why a step has failed.
+
+    Raises:
+        ApiError: there is no such app, it has no number, or it is live.
+    """
+    app = await _find_app(context, app_id)
+    if app.live or not app.phone_number_id:
+        text = "app_id must name an app that has a number and is not live."
+        raise ApiError(ErrorCode.FIELD_BROKEN, text, field="app_id")
+    now_ms = context.clock.now_ms()
+    begun = await context.database.write(partial(begin_onboarding, app_id=app_id, at_ms=now_ms, due_ms=now_ms))
+    context.directory.invalidate()
+    if begun is None:
+        raise resource_not_found("app", "app_id", app_id)
+    return begun
 
 
 @operation("POST", "/admin/apps/{app_id}/token/revoke", response(app_token=str))

@@ -18,14 +18,15 @@ from waypost.api.requests import ApiResponse
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.json_values import boolean_of
-from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App
+from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App, OnboardingProgress, OnboardingStep
 from waypost.domain.coercion import read_flag
 from waypost.domain.direct_calls import ListNumbers
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.phone_number import read_phone_number
-from waypost.store.accounts.partners import add_app, app_by_source
+from waypost.store.accounts.partners import app_by_source
 from waypost.store.apps.apps import app_by_name
 from waypost.store.apps.keys import revoke_app_key
+from waypost.store.apps.onboarding import add_app_to_onboard
 from waypost.wire.apps import (
     PREFILLED_FIELDS,
     AppLinkedByToken,
@@ -322,7 +323,7 @@ linked_app_operation = Operations("ledger 1.3", Credential.PARTNER_TOKEN)
 
 
 class NewLinkedApp(Struct, rename="camel"):
-    """A live app to create for a number."""
+    """An app to create for a number."""
 
     name: AppName
     waba_id: Annotated[str, Field("The id of one of your business accounts.", "1000000000000010", strip=True)]
@@ -343,10 +344,13 @@ class NewLinkedApp(Struct, rename="camel"):
     errors=(ErrorCode.APP_EXISTS, ErrorCode.WRONG_BUSINESS_ACCOUNT),
 )
 async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str, Any] | ApiResponse:
-    """Create a live app for a number of one of the partner's business accounts.
+    """Create an app for a number of one of the partner's business accounts, and begin its onboarding.
 
-    The administrator opens a business account to a partner with `waypost account business`. A repeated
-    request is no second app: it gets the first one's id.
+    The service checks the number at the operator, subscribes to the business account, registers the number, and makes
+    the app live; `GET A/pipeline` shows the stage, and the event `live` its end. Until then a message is sent as from
+    any sandbox app: the operator rejects it while the number is not registered. The administrator opens a business
+    account to a partner with `waypost account business`. A repeated request is no second app: it gets the first one's
+    id.
 
     Errors in this order: 401, 429, 400 an invalid field, 400 not the partner's account, 409 an app with the number,
     409 a duplicate name, 503, 400 not a number of the account, 400 the app was created without its callback URL.
@@ -365,6 +369,7 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
         business_account_id=account.id,
         created_on_ms=now_ms,
         modified_on_ms=now_ms,
+        live=False,
     )
     taken = await services.database.read(partial(_find_taken, app=app))
     if taken is not None:
@@ -383,11 +388,11 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
         app.preferences,
         storage_region=fields.storage_region,
         callback_url=fields.callback_url if is_callback_valid else "",
-        live_since_ms=now_ms,
+        onboarding=OnboardingProgress(OnboardingStep.CHECK_NUMBER, now_ms + services.onboarding_step_ms),
     )
     app = replace(app, phone_number_id=number.id, per_second=number.per_second, preferences=preferences)
     token_hash = hash_secret(services.secret_box.app_token(app.id, app.token_serial))
-    if not await services.database.write(add_app, app, token_hash):  # another request was faster
+    if not await services.database.write(add_app_to_onboard, app, token_hash):  # another request was faster
         taken = await services.database.read(partial(_find_taken, app=app))
         if taken is not None:
             return taken

@@ -40,6 +40,7 @@ class Services:
     files: MediaFiles  # the bytes of media
     uploads: PartnerUploads  # stores uploaded files, and fetches files that partners name by URL
     audit: AuditLog  # the audit log of what partners change in their accounts
+    onboarding_step_ms: int = 0  # minimum duration of a step of an app's onboarding
     strict: bool = False  # also check requests against the operator's rules, at once
     held: bool = False  # accept no changes and make no outgoing calls; calls that only read the store work
     # the trusted proxies, which determine a client's address

@@ -173,6 +173,7 @@ def make_services(base: Foundation, limiter: Limiter, login_limits: LoginLimits)
             ids=stages.ids,
             quota_bytes=settings.media_quota_mb * 1_000_000,
         ),
+        onboarding_step_ms=(settings.onboarding_step_s or 0) * 1000,
         strict=settings.strict,
         audit=base.audit,
         held=settings.hold,
@@ -185,10 +186,13 @@ def make_dispatch(base: Foundation) -> OutboundDispatcher:
     settings = base.settings
     return OutboundDispatcher(
         base.stages,
+        base.secret_box,
         in_flight=settings.in_flight,
         per_second=settings.per_second,
         message_ttl_ms=settings.message_ttl_s * 1000,
         uncertain_for_ms=settings.uncertain_for_s * 1000,
+        webhook_url=f"{base.stages.public_url}{WEBHOOK_PATH}",
+        onboarding_step_ms=(settings.onboarding_step_s or 0) * 1000,
     )
 
 

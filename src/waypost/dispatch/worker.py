@@ -11,9 +11,11 @@ from sqlalchemy import Connection
 from waypost.admission.operators import OperatorAdmission
 from waypost.admission.schedules import OPERATOR_RETRY_SCHEDULES_S
 from waypost.base.backoff import delay_ms
+from waypost.base.encryption import SecretBox
 from waypost.base.ids import is_uuid
 from waypost.base.telemetry.counters import CallCounters, LabelLimiter
 from waypost.base.telemetry.tracing import TraceStep, tracer
+from waypost.dispatch.app_onboarding import AppOnboarding
 from waypost.dispatch.media_copies import NO_COPIES, MediaCopies, number_location
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, UnconfirmedTimeout, app_of_message
 from waypost.dispatch.retries import OutboundRetries
@@ -35,7 +37,7 @@ from waypost.queue.job import Job
 from waypost.queue.worker import JobWork, PreparedJobs, failing_work
 from waypost.store.media.media import KnownMediaCopies, MediaReferences
 from waypost.store.messages.messages import CACHED_MESSAGES, MessageRow, decode_message, messages_by_ids
-from waypost.store.queue.job_subjects import TEMPLATE_KINDS, QueueName
+from waypost.store.queue.job_subjects import TEMPLATE_KINDS, QueueName, SubjectKind
 from waypost.store.templates.templates import templates_by_ids
 
 STOPPED_WHILE_SENDING: Final = OutcomeUncertain("the service stopped while this message was being sent")
@@ -74,6 +76,8 @@ class OutboundDispatcher:
         per_second: throughput of a source that has none of its own.
         message_ttl_ms: a job that stays unavailable so long after acceptance fails.
         uncertain_for_ms: how long an uncertain message waits for a status that carries our id.
+        webhook_url: of the service, to which the id of an operator account is added.
+        onboarding_step_ms: minimum duration of a step of an app's onboarding.
 
     Attributes:
         counts: messages sent to the operator, by outcome and class of the operator's code.
@@ -81,7 +85,16 @@ class OutboundDispatcher:
     """
 
     def __init__(
-        self, context: StageContext, *, in_flight: int, per_second: int, message_ttl_ms: int, uncertain_for_ms: int
+        self,
+        context: StageContext,
+        secret_box: SecretBox,
+        *,
+        in_flight: int,
+        per_second: int,
+        message_ttl_ms: int,
+        uncertain_for_ms: int,
+        webhook_url: str,
+        onboarding_step_ms: int,
     ) -> None:
         self._context = context
         self._queue, self._directory, self._clock = context.queue, context.directory, context.clock
@@ -99,6 +112,9 @@ class OutboundDispatcher:
         )
         self._retries = OutboundRetries(context, message_ttl_ms=message_ttl_ms)
         self._template_actions = TemplateActions(context, self._copies, self._retries, self._admission)
+        self._onboarding = AppOnboarding(
+            context, self._admission, secret_box, webhook_url=webhook_url, step_ms=onboarding_step_ms
+        )
         self.counts = CallCounters()
         self._code_labels = LabelLimiter()
 
@@ -131,6 +147,8 @@ class OutboundDispatcher:
             row = batch.rows.get(job.subject.id)
             if job.subject.kind in TEMPLATE_KINDS:
                 work[job] = partial(self._template_actions.run_job, job, batch.templates, failure)
+            elif job.subject.kind is SubjectKind.APP_ONBOARDING:
+                work[job] = partial(self._onboarding.run_job, job)
             elif row is None or row.state != MessageState.ACCEPTED or job.was_in_flight:
                 work[job] = partial(self._record_sent_before, job, row)
             else:

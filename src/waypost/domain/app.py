@@ -15,6 +15,41 @@ class Hosting(StrEnum):
     ON_PREMISES = "on_premises"
 
 
+class OnboardingStep(StrEnum):
+    """What is done at the operator before a new app becomes live, in this order. Source: decision 0125."""
+
+    CHECK_NUMBER = "check the number"
+    SUBSCRIBE = "subscribe to the business account"
+    REGISTER = "register the number"
+
+
+MAX_ONBOARDING_ATTEMPTS: Final = 3  # Source: onboarding facts 4: then the stages stay at ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class OnboardingProgress:
+    """How far the onboarding of an app is that is not live yet."""
+
+    step: OnboardingStep  # the current one
+    due_ms: int  # it is not run before then
+    failures: int = 0  # of this step
+    problem: str = ""  # of the last failure, in the operator's words
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the step is not tried any more."""
+        return self.failures >= MAX_ONBOARDING_ATTEMPTS
+
+    def after_success(self, due_ms: int) -> "OnboardingProgress | None":
+        """Return the progress at the beginning of the next step, which is due then; None after the last."""
+        steps = list(OnboardingStep)[list(OnboardingStep).index(self.step) + 1 :]
+        return OnboardingProgress(steps[0], due_ms) if steps else None
+
+    def after_failure(self, problem: str, due_ms: int) -> "OnboardingProgress":
+        """Return the progress after a failed attempt, where the next one is due then."""
+        return replace(self, due_ms=due_ms, failures=self.failures + 1, problem=problem)
+
+
 @dataclass(frozen=True, slots=True)
 class AppPreferences:
     """A partner's settings of an app. Source: facts 2."""
@@ -43,6 +78,7 @@ class AppPreferences:
     prefilled: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     username_preferences: tuple[str, ...] = ()  # usernames that the business prefers, in order; empty ones are not set
     onboarding_link_ms: int = 0  # when the current link to its onboarding page was created; 0: there is none
+    onboarding: OnboardingProgress | None = None  # None: it is live, or its onboarding has not begun
 
 
 @dataclass(frozen=True, slots=True)

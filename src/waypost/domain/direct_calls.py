@@ -85,6 +85,8 @@ class OperatorNumber:
     per_second: int | None = None  # messages a second that the operator accepts from it; None: not known
     summary: str = ""  # quality and limits in one line, for the administrator
     problems: Sequence[OperatorProblem] = ()  # found in its status
+    is_registered: bool = True  # for sending
+    is_on_business_app: bool = False  # a person uses it in the WhatsApp Business app, too; never registered by us
     raw: dict[str, Any] = field(default_factory=dict[str, Any])  # as received, for the administrator
 
 

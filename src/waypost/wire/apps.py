@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from waypost.domain.app import App
+from waypost.domain.app import App, OnboardingStep
 from waypost.domain.callbacks import read_modes
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
@@ -235,23 +235,51 @@ class OnboardingState(Struct, rename="camel"):
     whatsapp_verification_status: str
 
 
-def onboarding_state(app: App) -> OnboardingState:
-    """Return the stages of an app: it is live, or waits for the administrator; nothing is in between here.
+class _Stages(NamedTuple):
+    creation_stage: str
+    embed_stage: str
+    pipe_line_stage: str
+    ui_form_stage: str
+    whatsapp_verification_status: str
 
-    Source: ledger 1.11.
-    """
+
+_NOT_BEGUN: Final = _Stages("INITIAL", "EMBED_PHONE_SELECTION", "NONE", "GO_LIVE_FLOW_SELECTED", "WABA_APPROVED")
+_STAGES: Final = {  # Source: ledger 1.11; onboarding facts 4; the order is decision 0125's
+    OnboardingStep.CHECK_NUMBER: _Stages(
+        "IN_PROGRESS", "EMBED_PHONE_SELECTION", "GET_CERTIFICATE", "GO_LIVE_FLOW_SELECTED", "WABA_APPROVED"
+    ),
+    OnboardingStep.SUBSCRIBE: _Stages(
+        "IN_PROGRESS", "EMBED_STARTED", "GET_CERTIFICATE", "GO_LIVE_FLOW_SELECTED", "WABA_APPROVED"
+    ),
+    OnboardingStep.REGISTER: _Stages(
+        "DOCKER_PROVISIONING", "EMBED_STARTED", "GET_CERTIFICATE", "COMPLETE_VERIFICATION", "WHATSAPP_VERIFICATION_DONE"
+    ),
+}
+_FAILED: Final = _Stages("ERROR", "EMBED_PENDING", "CREATE_DOCKER", "GET_WHATSAPP_APPROVAL", "PN_DN_APPROVED")
+_DONE: Final = _Stages(
+    "WHATSAPP_PROVISIONING_DONE", "EMBED_STARTED", "FINALIZE", "COMPLETE_VERIFICATION", "WHATSAPP_VERIFICATION_DONE"
+)
+
+
+def _stages_of(app: App) -> _Stages:
+    progress = app.preferences.onboarding
+    if app.live:
+        return _DONE
+    if progress is None:
+        return _NOT_BEGUN
+    return _FAILED if progress.has_failed else _STAGES[progress.step]
+
+
+def onboarding_state(app: App) -> OnboardingState:
+    """Return the stages of an app's onboarding as they are now. Source: ledger 1.11; decision 0125."""
     country, national = country_and_national(app.phone_number)
     return OnboardingState(
         country_code=country,
         created_on=app.created_on_ms,
-        creation_stage="WHATSAPP_PROVISIONING_DONE" if app.live else "INITIAL",
         dial_code=national,
-        embed_stage="EMBED_STARTED" if app.live else "EMBED_PHONE_SELECTION",
         id=app.id,
         modified_on=app.modified_on_ms,
-        pipe_line_stage="FINALIZE" if app.live else "NONE",
-        ui_form_stage="COMPLETE_VERIFICATION" if app.live else "GO_LIVE_FLOW_SELECTED",
-        whatsapp_verification_status="WHATSAPP_VERIFICATION_DONE" if app.live else "WABA_APPROVED",
+        **_stages_of(app)._asdict(),
     )
 
 

@@ -12,6 +12,7 @@ from waypost.admin.doctor.account_checks import (
     check_business_account,
     check_handshake,
     check_numbers,
+    check_onboarding,
     check_templates,
     check_token,
     check_usage,
@@ -129,5 +130,5 @@ async def _check_account(context: AdminContext, overview: AccountOverview) -> li
                 check_templates(context, account, owner, apps),
             ]
     checks.append(check_simulator(account))
-    groups = await asyncio.gather(*checks)
+    groups = [*await asyncio.gather(*checks), *(check_onboarding(account, apps) for _, apps in overview.businesses)]
     return [*token, *(result for results in groups for result in results)]

@@ -125,6 +125,7 @@ class DevServer:
             secret_key=self._secret_key,
             admin_token=settings.admin_token or demo.ADMIN_TOKEN,
             show_text=settings.show_text is not False,
+            onboarding_step_s=2 if settings.onboarding_step_s is None else settings.onboarding_step_s,
             request_log_sample=1 if settings.request_log_sample is None else settings.request_log_sample,
             allowed_networks=(*LOOPBACK, *settings.allowed_networks),
         )

@@ -54,7 +54,7 @@ _NUMBER: Final = (  # Source: operator's facts 1, "Phone node"
 )
 _NUMBERS: Final = (
     "id,display_phone_number,verified_name,quality_rating,status,code_verification_status,name_status,"
-    "platform_type,throughput,whatsapp_business_manager_messaging_limit,webhook_configuration"
+    "platform_type,is_on_biz_app,throughput,whatsapp_business_manager_messaging_limit,webhook_configuration"
 )
 _NUMBER_URLS: Final = "id,webhook_configuration"
 _BUSINESS: Final = "id,name,timezone_id,message_template_namespace,account_review_status"

@@ -102,6 +102,9 @@ def operator_number(number: dict[str, Any]) -> OperatorNumber:
             for check in _CHECKS
             if (value := parse_text(number.get(check.field))) and value not in check.good_values
         ],
+        is_registered=parse_text(number.get("status")) == "CONNECTED"
+        and parse_text(number.get("platform_type")) in ("CLOUD_API", ""),
+        is_on_business_app=number.get("is_on_biz_app") is True,
         raw=number,
     )
 

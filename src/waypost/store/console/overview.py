@@ -115,7 +115,10 @@ def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[Qu
     account = (app.business_account_id,) if app.business_account_id else ()
     callbacks_of = tuple(group(one) for one in subscription_ids for group in (live_group, replay_group))
     return (
-        (QueueName.OUTBOUND, (*source, *(f"templates {account_id}" for account_id in account))),
+        (
+            QueueName.OUTBOUND,
+            (*source, *(f"{work} {account_id}" for account_id in account for work in ("templates", "onboarding"))),
+        ),
         (QueueName.UNCONFIRMED, source),
         (QueueName.WEBHOOKS, (*number, *account)),
         (QueueName.MEDIA, number),

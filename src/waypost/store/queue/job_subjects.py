@@ -16,6 +16,7 @@ class SubjectKind(StrEnum):
     TEMPLATE_EDIT = "template-edit", "template-edit "
     TEMPLATE_DELETION = "template-delete", "template-delete "
     TEMPLATE_REFRESH = "template-refresh", "template-refresh "
+    APP_ONBOARDING = "onboarding", "onboarding "
     UNCONFIRMED_MESSAGE = "unconfirmed"
     WEBHOOK_ITEM = "item"
     CALLBACK = "callback"
@@ -36,7 +37,7 @@ class JobSubject(NamedTuple):
     """The subject of one job."""
 
     kind: SubjectKind
-    id: str  # of the message, the template, the item, the callback or the inbound media
+    id: str  # of the message, the template, the app, the item, the callback or the inbound media
     account_id: str = ""  # the operator account that an item or media came from; otherwise empty
 
     @property
@@ -85,7 +86,9 @@ TEMPLATE_KINDS: Final = (
     SubjectKind.TEMPLATE_DELETION,
     SubjectKind.TEMPLATE_REFRESH,
 )
-_SUBMISSION_KINDS: Final = {kind.prefix.strip(): kind for kind in (SubjectKind.MESSAGE, *TEMPLATE_KINDS)}
+_SUBMISSION_KINDS: Final = {
+    kind.prefix.strip(): kind for kind in (SubjectKind.MESSAGE, *TEMPLATE_KINDS, SubjectKind.APP_ONBOARDING)
+}
 
 
 class QueueName(IntEnum):
