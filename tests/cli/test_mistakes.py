@@ -48,6 +48,7 @@ UNKNOWN: Final = (
     ("app operator nosuch main",                         "There is no app nosuch."),
     (f"app operator {APP.id} nosuch",                    "There is no operator account nosuch. (404); accepted: one that `waypost account list` lists"),
     ("app connect nosuch 15551234567 1 2",               "There is no app nosuch."),
+    ("app contact-email nosuch",                         "There is no app nosuch."),
     ("app onboard nosuch",                               "There is no app nosuch."),
     ("account numbers nosuch 1",                         "There is no operator account nosuch."),
     ("account subscribe 99",                             "There is no business account 99."),

@@ -36,6 +36,8 @@ from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSetti
 from waypost.store.database import Database
 
 ADMIN_TOKEN = "wire-admin-token-of-thirty-two-or-more"
+PUBLIC_URL = "http://127.0.0.1:8080"
+"""What the service calls itself in its links; it listens elsewhere."""
 
 
 @dataclass
@@ -98,7 +100,7 @@ class WireService:
         headers = filled(step.headers, values)
         if isinstance(body, io.BytesIO):
             headers = {"Content-Type": "application/x-www-form-urlencoded"} | headers
-        path = filled(step.path, values)
+        path = filled(step.path, values).removeprefix(PUBLIC_URL)
         async with self.http.request(
             step.method,
             self.url + path if path.startswith("/") else path,

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.base.encryption import hash_secret
-from waypost.domain.app import App
+from waypost.domain.app import CONTACT_PATH, ONBOARDING_LINK_LIFE_MS, App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.rates import APP_RATES, RATES, format_rate, read_app_rates, remove_rates
@@ -249,6 +249,32 @@ async def onboard_app(context: AdminContext, app_id: str) -> App:
     if begun is None:
         raise resource_not_found("app", "app_id", app_id)
     return begun
+
+
+@operation(
+    "GET",
+    "/admin/apps/{app_id}/contact-email",
+    response(email=str, verified=bool, sent_on_ms=int, expires_on_ms=int, url=str),
+)
+async def show_contact_email(context: AdminContext, app_id: str) -> dict[str, Any]:
+    """Return the e-mail address of an app's contact, and the link that confirms it: this service sends no mail.
+
+    The link is empty if there is no address, or it is verified.
+
+    Raises:
+        ApiError: there is no such app.
+    """
+    app = await _find_app(context, app_id)
+    email, sent_ms = app.preferences.contact_email, app.preferences.verification_sent_ms
+    is_open = bool(email) and sent_ms > 0 and not app.preferences.contact_verified
+    code = context.secret_box.contact_codes(app.id, email, sent_ms)[0] if is_open else ""
+    return {
+        "email": email,
+        "verified": app.preferences.contact_verified,
+        "sent_on_ms": sent_ms,
+        "expires_on_ms": sent_ms + ONBOARDING_LINK_LIFE_MS if is_open else 0,
+        "url": f"{context.public_url}{CONTACT_PATH}/{code}" if is_open else "",
+    }
 
 
 @operation("POST", "/admin/apps/{app_id}/token/revoke", response(app_token=str))

@@ -18,7 +18,15 @@ from waypost.api.requests import ApiResponse
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.json_values import boolean_of
-from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App, OnboardingProgress, OnboardingStep
+from waypost.domain.app import (
+    MAX_REPLACED_ONBOARDING_LINKS,
+    MIGRATION_STATUSES,
+    ONBOARDING_LINK_LIFE_MS,
+    ONBOARDING_PATH,
+    App,
+    OnboardingProgress,
+    OnboardingStep,
+)
 from waypost.domain.coercion import read_flag
 from waypost.domain.direct_calls import ListNumbers
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
@@ -26,20 +34,19 @@ from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import app_by_source
 from waypost.store.apps.apps import app_by_name
 from waypost.store.apps.keys import revoke_app_key
-from waypost.store.apps.onboarding import add_app_to_onboard
+from waypost.store.apps.onboarding import add_app_to_onboard, begin_onboarding
 from waypost.wire.apps import (
     PREFILLED_FIELDS,
     AppLinkedByToken,
+    MigratedNumber,
     app_linked_by_linking_token,
     app_linked_by_token,
+    migrated_number,
     prefilled_object,
     read_prefilled,
 )
 from waypost.wire.responses import Success, success
 from waypost.wire.subscriptions import check_url
-
-ONBOARDING_PATH = "/onboarding"
-
 
 operation = Operations("ledger 1.3; facts 2", Credential.PARTNER_TOKEN, at_operator=False)
 
@@ -58,6 +65,21 @@ class OnboardingLink(Struct):
     ] = False
     user: Annotated[str, Field("A name of whom the link is for.", "Ada", is_required=True)] = ""
     lang: Annotated[str, Field("The language of the page; it is in English.", "en")] = ""
+
+
+class PhoneMigration(Struct, rename="camel"):
+    """The origin of the number of an app."""
+
+    migration_status: Annotated[
+        str,
+        Field(
+            "META_EMBED_MIGRATION: the number is live elsewhere, and the app is not live yet; MIGRATED_IN: it is live "
+            "here already.",
+            "META_EMBED_MIGRATION",
+            strip=True,
+            is_required=True,
+        ),
+    ] = ""
 
 
 class LinkingCredential(Struct, rename="camel"):
@@ -89,7 +111,7 @@ class LinkingToken(Struct):
     "GET",
     f"{APP}/onboarding/embed/link",
     success(link=str),
-    errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.LINK_EXPIRED),
+    errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.LINK_EXPIRED, ErrorCode.TOO_MANY_LINKS),
 )
 async def get_onboarding_link(call: AppCall, query: OnboardingLink) -> dict[str, Any]:
     """Return the link to the app's onboarding page, which is valid for 5 days; `regenerate` replaces it.
@@ -97,7 +119,7 @@ async def get_onboarding_link(call: AppCall, query: OnboardingLink) -> dict[str,
     The page shows anyone with the link whether the app has a number and is live. `lang` is accepted and
     changes nothing: the page is in English.
 
-    Errors in this order: 401, 429, 400 no query, 400 no user, 400 the link has expired.
+    Errors in this order: 401, 429, 400 no query, 400 no user, 400 the link has expired, 400 it was replaced 40 times.
     """
     services, _, app = call
     if not (query.regenerate or query.user or query.lang):
@@ -107,12 +129,53 @@ async def get_onboarding_link(call: AppCall, query: OnboardingLink) -> dict[str,
     now_ms = services.clock.now_ms()
     created_on_ms = app.preferences.onboarding_link_ms
     if not created_on_ms or read_flag(query.regenerate, "regenerate"):
+        replaced = app.preferences.replaced_onboarding_links + (created_on_ms > 0)
+        if replaced > MAX_REPLACED_ONBOARDING_LINKS:
+            raise ApiError(
+                ErrorCode.TOO_MANY_LINKS,
+                f"The link was replaced {MAX_REPLACED_ONBOARDING_LINKS} times; no more is possible.",
+                text=f"Max Links Already sent, please contact support at {services.public_url}",
+            )
         created_on_ms = now_ms
-        await set_preferences(services, app, onboarding_link_ms=created_on_ms)
+        await set_preferences(services, app, onboarding_link_ms=created_on_ms, replaced_onboarding_links=replaced)
     elif now_ms >= created_on_ms + ONBOARDING_LINK_LIFE_MS:
         raise ApiError(ErrorCode.LINK_EXPIRED, "The link is older than 5 days: regenerate=true replaces it.")
     code = services.secret_box.onboarding_codes(app.id, created_on_ms)[0]
     return {"status": "success", "link": f"{services.public_url}{ONBOARDING_PATH}/{code}"}
+
+
+@operation(
+    "POST",
+    f"{APP}/onboarding/phoneMigration",
+    success(whatsapp=MigratedNumber),
+    errors=(ErrorCode.INVALID_DETAILS,),
+    other_app=ErrorCode.APPLICATION_NOT_FOUND,
+)
+async def set_phone_migration(call: AppCall, fields: PhoneMigration) -> dict[str, Any]:
+    """Store that the app's number comes from elsewhere, and return how far its onboarding is.
+
+    The onboarding of an app that has a number begins, or begins again after an error. An app without a number gets one
+    from the administrator.
+
+    Errors in this order: 401, 400 no such app, 429, 400 no such status, 400 it contradicts whether the app is live.
+    """
+    services, status, now_ms = call.services, fields.migration_status, call.services.clock.now_ms()
+    if status not in MIGRATION_STATUSES:
+        raise ApiError(
+            ErrorCode.INVALID_DETAILS,
+            f"migrationStatus must be {' or '.join(MIGRATION_STATUSES)}.",
+            field="migrationStatus",
+        )
+    if call.app.live != (status == MIGRATION_STATUSES[1]):
+        text = "is live: send MIGRATED_IN" if call.app.live else "is not live yet: send META_EMBED_MIGRATION"
+        raise ApiError(ErrorCode.INVALID_DETAILS, f"The app {text}.", field="migrationStatus")
+    await set_preferences(services, call.app, migration_status=status, migration_ms=now_ms)
+    due_ms = now_ms + services.onboarding_step_ms
+    app = await services.database.write(partial(begin_onboarding, app_id=call.app.id, at_ms=now_ms, due_ms=due_ms))
+    services.directory.invalidate()
+    if app is None:
+        raise ApiError(ErrorCode.APPLICATION_NOT_FOUND, "The app has just been deleted.")
+    return {"status": "success", "whatsapp": migrated_number(app, services.wallet.currency)}
 
 
 @operation(

@@ -9,6 +9,7 @@ from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, keep_text
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.wire.responses import success
 
 _SIGNAL: Final = "/partner/admin/bspsignal/{business_id}"
 _LINKS: Final = "/partner/{partner_id}/app-link"
@@ -66,7 +67,6 @@ def _unread(name: str, *members: tuple[str, type, str, str]) -> type[Struct]:
 
 
 _by_app_token: Final = partial(_reject, credential=Credential.APP_TOKEN)
-_OTHER_LOGIN: Final = ErrorCode.AUTHENTICATION_FAILED
 _UNAUTHORIZED: Final = ErrorCode.UNAUTHORIZED_ACCESS
 _NO_TRANSFER: Final = "For a transfer that this service does not support."
 _NO_MIGRATION_HERE: Final = "Accepted; there is no migration here."
@@ -75,30 +75,11 @@ _NO_USE: Final = "Accepted; such a token has no use here."
 # Source: facts 2, 13; ledger 1.2, 1.3, 1.5, 1.9, 1.11; decision 0025
 _reject(
     "POST",
-    f"{APP}/onboarding/contact/email/resend",
-    "This service sends no mail: the contact's address is stored and shown, and needs no verification.",
-    other_app=_OTHER_LOGIN,
-)
-_reject(
-    "POST",
-    f"{APP}/onboarding/phoneMigration",
-    _NO_MIGRATION,
-    other_app=_OTHER_LOGIN,
-    body=_unread(
-        "PhoneMigration",
-        ("migrationStatus", str, "META_EMBED_MIGRATION or MIGRATED_IN; numbers are not migrated here.", "MIGRATED_IN"),
-    ),
-)
-_reject(
-    "POST",
     "/partner/solution/migrate/intent",
     _NO_MIGRATION,
     wrong_credential=_UNAUTHORIZED,
     body=_unread("Intent", ("email", str, _NO_MIGRATION_HERE, ""), ("app_list", str, _NO_MIGRATION_HERE, "")),
 )
-_reject("GET", "/partner/solution/migrate/intent/status", _NO_MIGRATION, wrong_credential=_UNAUTHORIZED)
-_by_app_token("POST", f"{APP}/obotoembed/whitelist", _NO_EMBED, rate="app_token")
-_by_app_token("GET", f"{APP}/obotoembed/verify", _NO_EMBED, rate="app_token")
 _reject("POST", _SIGNAL, _NO_VERIFICATION)
 _reject("GET", f"{_SIGNAL}/whatsapp_business_submissions_status", _NO_VERIFICATION)
 _by_app_token(
@@ -126,6 +107,40 @@ _reject(
     "facts 13",
     body=_unread("Transfer", *((name, str, _NO_TRANSFER, "") for name in ("walletName", "customerId", "amount"))),
 )
+
+
+_embed_operation = partial(
+    operation,
+    returns=None,
+    status=400,
+    credential=Credential.APP_TOKEN,
+    rate="app_token",
+    errors=(ErrorCode.NO_MEANING,),
+)
+
+
+@_embed_operation("POST", f"{APP}/obotoembed/whitelist")
+async def reject_whitelisting(call: AppCall) -> None:
+    """Reject the move of a business account that no partner owns on behalf of its business, with the documented text."""
+    raise ApiError(ErrorCode.NO_MEANING, _NO_EMBED, text="Error while whitelisting WABA.")
+
+
+@_embed_operation("GET", f"{APP}/obotoembed/verify")
+async def reject_credit_line(call: AppCall) -> None:
+    """Reject the check of such a move, with the documented text: there was none that needs a credit line."""
+    text = f"Unable to add credit line for WABA id {call.app.business_account_id}"
+    raise ApiError(ErrorCode.NO_MEANING, _NO_EMBED, text=text)
+
+
+@operation(
+    "GET",
+    "/partner/solution/migrate/intent/status",
+    success(appStatus=list[dict[str, Any]]),
+    wrong_credential=_UNAUTHORIZED,
+)
+async def list_solution_migrations(call: PartnerCall) -> dict[str, Any]:
+    """Return the migrations of the partner's apps between solutions: there are none, since none can be begun."""
+    return {"status": "success", "appStatus": []}
 
 
 class LinkDecision(Struct):

@@ -13,7 +13,6 @@ from waypost.admin.routes import make_admin_routes
 from waypost.api.access_log import TrustedProxies, rate_limit_address
 from waypost.api.backlog_quotas import BacklogQuotas
 from waypost.api.limits import Limiter, LoginLimits, RejectionBudgets
-from waypost.api.onboarding import ONBOARDING_PATH
 from waypost.api.passwords import Argon2Hasher
 from waypost.api.public_files import PublicMediaEndpoint
 from waypost.api.request_recorder import RequestRecorder
@@ -25,13 +24,14 @@ from waypost.base.ids import Ids
 from waypost.callbacks.worker import CallbackSender
 from waypost.config import Settings
 from waypost.dispatch.worker import OutboundDispatcher
+from waypost.domain.app import CONTACT_PATH, ONBOARDING_PATH
 from waypost.domain.partner import PartnerQuotas, Wallet
 from waypost.domain.rates import Rate, change_rates
 from waypost.events.media import InboundMediaFetcher
 from waypost.events.webhook_endpoint import WebhookEndpoint
 from waypost.events.worker import EventIngester
 from waypost.operations.docs import DocsPages
-from waypost.operations.onboarding_page import OnboardingPage
+from waypost.operations.onboarding_page import ContactPage, OnboardingPage
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.cloud.numbers import KIND as CLOUD
 from waypost.operators.contract import Operator, Operators
@@ -276,9 +276,18 @@ def make_routes(
             database=stages.database, files=stages.files, secret_box=base.secret_box, clock=stages.clock
         )
         onboarding = OnboardingPage(directory=stages.directory, secret_box=base.secret_box, clock=stages.clock)
+        contact = ContactPage(
+            database=stages.database,
+            directory=stages.directory,
+            secret_box=base.secret_box,
+            clock=stages.clock,
+            is_held=settings.hold,
+        )
         routes += make_admin_routes(admin_context, gate)
         routes.append(Route(media, public_media.show, methods=["GET"]))
         routes.append(Route(f"{ONBOARDING_PATH}/{{code}}", onboarding.show, methods=["GET"]))
+        routes.append(Route(f"{CONTACT_PATH}/{{code}}", contact.show, methods=["GET"]))
+        routes.append(Route(f"{CONTACT_PATH}/{{code}}", contact.verify, methods=["POST"]))
         routes += DocsPages(settings.address, rates=base.rates, rates_on=settings.rates).routes()
     return routes
 

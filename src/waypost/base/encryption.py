@@ -170,7 +170,14 @@ class SecretBox:
 
     def onboarding_codes(self, app_id: str, created_on_ms: int) -> list[str]:
         """Return the codes of a link to an app's onboarding page that are accepted, the current first."""
-        message = f"onboarding\0{app_id}\0{created_on_ms}".encode()
+        return self._page_codes(app_id, f"onboarding\0{app_id}\0{created_on_ms}")
+
+    def contact_codes(self, app_id: str, email: str, sent_ms: int) -> list[str]:
+        """Return the codes of a link that confirms the e-mail address of an app's contact, the current first."""
+        return self._page_codes(app_id, f"contact\0{app_id}\0{email}\0{sent_ms}")
+
+    def _page_codes(self, app_id: str, text: str) -> list[str]:
+        message = text.encode()
         digests = [hmac.new(root, message, hashlib.sha256).hexdigest()[:32] for root in self.roots]
         return [f"{app_id}-{digest}" for digest in digests]
 

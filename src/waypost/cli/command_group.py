@@ -154,6 +154,7 @@ EXAMPLES: Final[dict[str, tuple[str, str]]] = {
     "app": ("list", _OPERATOR),
     "app add": ("1 AcmeShop 15550001000 1000000000000002 1000000000000001", _OPERATOR),
     "app connect": (f"{_APP} 15550001000 1000000000000002 1000000000000001", _OPERATOR),
+    "app contact-email": (_APP, _OPERATOR),
     "app onboard": (_APP, _OPERATOR),
     "app list": ("--json", _OPERATOR),
     "app revoke-token": (_APP, "how-to/replace-the-secret-key.md"),

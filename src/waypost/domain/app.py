@@ -71,6 +71,8 @@ class AppPreferences:
     contact_email: str = ""  # of the business, as are the name and the number; empty: not set
     contact_name: str = ""
     contact_number: str = ""
+    contact_verified: bool = False  # the holder of the e-mail address has confirmed it
+    verification_sent_ms: int = 0  # when the current mail with a link to confirm it was made; 0: there is none
     storage_region: str = ""  # code of a country, stored and shown only; empty: not set
     language_code: str = "en"  # stored and shown only
     enable_redis: bool = False  # stored only
@@ -78,6 +80,9 @@ class AppPreferences:
     prefilled: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     username_preferences: tuple[str, ...] = ()  # usernames that the business prefers, in order; empty ones are not set
     onboarding_link_ms: int = 0  # when the current link to its onboarding page was created; 0: there is none
+    replaced_onboarding_links: int = 0  # how often the link has been replaced
+    migration_status: str = ""  # how the number comes from elsewhere, as its partner has said; empty: it does not
+    migration_ms: int = 0  # when its partner has said so; 0: never
     onboarding: OnboardingProgress | None = None  # None: it is live, or its onboarding has not begun
 
 
@@ -145,6 +150,10 @@ MAX_MINTED_TOKENS: Final = 3  # active at once; source: facts 1.5
 MAX_ENDED_TOKENS: Final = 100
 """Tokens of one partner or app that stay listed after their end: many can be made, and the list has no pages."""
 ONBOARDING_LINK_LIFE_MS: Final = 5 * DAY_MS  # Source: ledger 1.3, `onboarding/embed/link`
+ONBOARDING_PATH: Final = "/onboarding"
+CONTACT_PATH: Final = f"{ONBOARDING_PATH}/contact"
+MAX_REPLACED_ONBOARDING_LINKS: Final = 40  # Source: decision 0125
+MIGRATION_STATUSES: Final = ("META_EMBED_MIGRATION", "MIGRATED_IN")  # not live yet, live. Source: onboarding facts 3
 MIN_MINTED_TOKEN_LIFE_MS: Final = HOUR_MS
 MAX_MINTED_TOKEN_LIFE_MS: Final = DAY_MS
 

@@ -46,6 +46,16 @@ def parse_group_id(destination: str) -> str | None:
     return destination.removeprefix(_GROUP) if destination.startswith(_GROUP) else None
 
 
+def region_of(digits: str) -> str:
+    """Return the code of a number's country, such as IN; empty if it has none."""
+    import phonenumbers  # as below
+
+    try:
+        return phonenumbers.region_code_for_number(phonenumbers.parse("+" + digits)) or ""
+    except phonenumbers.NumberParseException:
+        return ""
+
+
 @lru_cache(maxsize=16384)
 def country_and_national(digits: str) -> tuple[str, str]:
     """Return country code and national number, for a callback's `country_code` and `dial_code`.

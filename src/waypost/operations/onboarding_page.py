@@ -1,7 +1,11 @@
-"""`/onboarding/{code}`: shows anyone who has the link how far the onboarding of an app is."""
+"""`/onboarding/{code}`: shows anyone who has the link how far the onboarding of an app is.
+
+`/onboarding/contact/{code}`: confirms the e-mail address of an app's contact.
+"""
 
 import math
 import re
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +15,8 @@ from starlette.responses import HTMLResponse, Response
 from waypost.base.clock import DAY_MS, HOUR_MS, Clock
 from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App
+from waypost.store.apps.apps import change_app
+from waypost.store.database import Database
 from waypost.store.directory import Directory
 
 if TYPE_CHECKING:
@@ -39,6 +45,11 @@ def page_templates() -> "Environment":
     )
 
 
+FORM_PAGE_HEADERS: Final = PAGE_HEADERS | {
+    "Content-Security-Policy": PAGE_HEADERS["Content-Security-Policy"].replace(
+        "form-action 'none'", "form-action 'self'"
+    )
+}
 _CODE: Final = re.compile(r"([0-9a-f-]{36})-[0-9a-f]{32}")
 
 
@@ -71,3 +82,63 @@ class OnboardingPage:
     def _page(self, status: int, **values: Any) -> Response:
         text = page_templates().get_template("onboarding.html").render(**values)
         return HTMLResponse(text, status, PAGE_HEADERS | {"Cache-Control": "no-store"})
+
+
+class ContactPage:
+    """The page that a verification mail leads to; opening it changes nothing, since programs open links in mails.
+
+    Args:
+        is_held: the service accepts no changes now.
+    """
+
+    def __init__(
+        self, *, database: Database, directory: Directory, secret_box: SecretBox, clock: Clock, is_held: bool
+    ) -> None:
+        self._database, self._directory = database, directory
+        self._secret_box, self._clock = secret_box, clock
+        self._is_held = is_held
+
+    async def show(self, request: Request) -> Response:
+        """Respond to `GET` with the page; 404 for a code that is not valid, or not any more."""
+        app = await self._find_app(request)
+        return _contact_page(404 if app is None else 200, app)
+
+    async def verify(self, request: Request) -> Response:
+        """Respond to `POST`: record that the holder of the address has confirmed it."""
+        app = await self._find_app(request)
+        if app is None:
+            return _contact_page(404, None)
+        if self._is_held:
+            return _contact_page(503, app, is_held=True)
+        email, sent_ms, now_ms = (
+            app.preferences.contact_email,
+            app.preferences.verification_sent_ms,
+            self._clock.now_ms(),
+        )
+
+        def confirm(current: App) -> App:
+            preferences = current.preferences
+            if (preferences.contact_email, preferences.verification_sent_ms) != (email, sent_ms):
+                return current  # set anew meanwhile
+            return replace(current, modified_on_ms=now_ms, preferences=replace(preferences, contact_verified=True))
+
+        changed = await self._database.write(change_app, app.id, confirm)
+        self._directory.invalidate()
+        is_confirmed = changed is not None and changed.preferences.contact_verified
+        return _contact_page(200, changed) if is_confirmed else _contact_page(404, None)
+
+    async def _find_app(self, request: Request) -> App | None:
+        code: str = request.path_params["code"]
+        found = _CODE.fullmatch(code)
+        app = await self._directory.app(found[1]) if found is not None else None
+        if app is None:
+            return None
+        email, sent_ms = app.preferences.contact_email, app.preferences.verification_sent_ms
+        is_current = sent_ms and self._clock.now_ms() < sent_ms + ONBOARDING_LINK_LIFE_MS
+        codes = self._secret_box.contact_codes(app.id, email, sent_ms)
+        return app if is_current and any(secrets_equal(code, accepted) for accepted in codes) else None
+
+
+def _contact_page(status: int, app: App | None, *, is_held: bool = False) -> Response:
+    text = page_templates().get_template("contact.html").render(app=app, is_held=is_held)
+    return HTMLResponse(text, status, FORM_PAGE_HEADERS | {"Cache-Control": "no-store"})

@@ -12,7 +12,7 @@ from waypost.domain.app import App, OnboardingStep
 from waypost.domain.callbacks import read_modes
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
-from waypost.domain.phone_number import country_and_national, read_phone_number
+from waypost.domain.phone_number import country_and_national, read_phone_number, region_of
 from waypost.wire.forms import Form
 
 MAX_APP_NAME_CHARS: Final = 150
@@ -280,6 +280,73 @@ def onboarding_state(app: App) -> OnboardingState:
         id=app.id,
         modified_on=app.modified_on_ms,
         **_stages_of(app)._asdict(),
+    )
+
+
+_MIGRATION_NAMES: Final = {  # of members whose names are not those of the fields in camel case
+    "last_pndn_check_timestamp": "lastPNDNCheckTimestamp",
+    "last_waba_check_timestamp": "lastWABACheckTimestamp",
+    "provided_access": "providedAccessToGupshup",
+}
+
+
+def _rename_migrated(name: str) -> str:
+    first, *others = name.split("_")
+    return _MIGRATION_NAMES.get(name) or first + "".join(word.capitalize() for word in others)
+
+
+class MigratedNumber(OnboardingState, rename=_rename_migrated):
+    """A number that comes from elsewhere, and the stages of its onboarding; a time is 0 where it is not known."""
+
+    business_id: str
+    display_name: str
+    embed_live_check_timestamp: int
+    fb_business_id: str
+    fb_verification_bypassed: bool
+    formatted_phone_number: str
+    go_live_process_request_email_sent: bool
+    last_pndn_check_timestamp: int
+    last_waba_check_timestamp: int
+    migration_status: str
+    migration_time: int
+    normalized_phone_number: str
+    pndn_approval_timestamp: int
+    preferred_currency: str
+    preferred_locale: str
+    preferred_timezone: str
+    provided_access: bool
+    region_code: str
+    stage_retries: int
+    waba_approval_timestamp: int
+
+
+def migrated_number(app: App, currency: str) -> MigratedNumber:
+    """Return a number that comes from elsewhere. Source: onboarding facts 3; decision 0125."""
+    state, progress, preferences = onboarding_state(app), app.preferences.onboarding, app.preferences
+    checked_ms = app.modified_on_ms if progress is not None or app.live else 0
+    live_ms = (preferences.live_since_ms or app.created_on_ms) if app.live else 0
+    return MigratedNumber(
+        **asdict(state),
+        business_id=app.business_account_id,
+        display_name=preferences.prefilled.get("phoneDisplayName", ""),
+        embed_live_check_timestamp=checked_ms,
+        fb_business_id="",
+        fb_verification_bypassed=False,
+        formatted_phone_number=f"+{state.country_code} {state.dial_code}" if app.phone_number else "",
+        go_live_process_request_email_sent=False,
+        last_pndn_check_timestamp=checked_ms,
+        last_waba_check_timestamp=checked_ms,
+        migration_status=preferences.migration_status,
+        migration_time=preferences.migration_ms,
+        normalized_phone_number=app.phone_number,
+        pndn_approval_timestamp=live_ms,
+        preferred_currency=currency,
+        preferred_locale=preferences.language_code,
+        preferred_timezone=preferences.prefilled.get("timezone", "UTC"),
+        provided_access=bool(app.phone_number_id),
+        region_code=region_of(app.phone_number),
+        stage_retries=0 if progress is None else progress.failures,
+        waba_approval_timestamp=live_ms,
     )
 
 

@@ -112,6 +112,16 @@ ERRORS: Final = {
     ErrorCode.LINK_EXPIRED: ErrorRow(
         400, text="Link has expired, please regenerate link", source="ledger 1.3, `onboarding/embed/link`"
     ),
+    ErrorCode.TOO_MANY_LINKS: ErrorRow(400, None, "ledger 1.3, `onboarding/embed/link`: the text names the service"),
+    ErrorCode.CONTACT_VERIFIED: ErrorRow(
+        400, text="Email is already Verified For This Container", source="ledger 1.3, `onboarding/contact/email/resend`"
+    ),
+    ErrorCode.CONTACT_EMAIL_NOT_SET: ErrorRow(
+        400, text="Please set business email first", source="ledger 1.3, `onboarding/contact/email/resend`"
+    ),
+    ErrorCode.APPLICATION_NOT_FOUND: ErrorRow(
+        400, text="Application not found", source="ledger 1.3, `onboarding/phoneMigration`"
+    ),
     ErrorCode.INVALID_CALLBACK: ErrorRow(400, "Invalid App Details Passed", "facts 2, `callback`"),
     ErrorCode.NO_MEANING: ErrorRow(400, None, "decision 0025"),
     ErrorCode.APP_NOT_LIVE: ErrorRow(400, "App is not live.", "facts 13"),

@@ -186,10 +186,46 @@ async def show_spending_cap(call: AppCall) -> dict[str, Any]:
     other_app=ErrorCode.APP_ID_UNKNOWN,
 )
 async def set_contact(call: AppCall) -> dict[str, Any]:
-    """Store the contact of the app."""
+    """Store the contact of the app; another e-mail address is not verified until its holder confirms it.
+
+    The mail with the link that confirms it is not sent: the administrator finds the link in the console, and with
+    `waypost app contact-email`.
+    """
     email, name, number = read_contact(call.request.form_or_json())
-    await set_preferences(call.services, call.app, contact_email=email, contact_name=name, contact_number=number)
+    now_ms = call.services.clock.now_ms()
+
+    def change(app: App) -> App:
+        preferences = replace(app.preferences, contact_email=email, contact_name=name, contact_number=number)
+        if email != app.preferences.contact_email:
+            preferences = replace(preferences, contact_verified=False, verification_sent_ms=now_ms)
+        return replace(app, preferences=preferences)
+
+    await update_app(call.services, call.app, change)
     return {"status": "success", "message": "contact details updated successfully"}
+
+
+@operation(
+    "POST",
+    f"{APP}/onboarding/contact/email/resend",
+    Confirmation,
+    source="ledger 1.3",
+    credential=Credential.PARTNER_TOKEN,
+    errors=(ErrorCode.CONTACT_EMAIL_NOT_SET, ErrorCode.CONTACT_VERIFIED),
+    other_app=ErrorCode.AUTHENTICATION_FAILED,
+)
+async def resend_verification_mail(call: AppCall) -> dict[str, Any]:
+    """Make a new mail with a link that confirms the contact's e-mail address; the earlier link ends.
+
+    The mail is not sent: the administrator finds the link in the console, and with `waypost app contact-email`.
+
+    Errors in this order: 401, 429, 400 no address, 400 the address is verified.
+    """
+    if not call.app.preferences.contact_email:
+        raise ApiError(ErrorCode.CONTACT_EMAIL_NOT_SET, "PUT onboarding/contact sets the e-mail address.")
+    if call.app.preferences.contact_verified:
+        raise ApiError(ErrorCode.CONTACT_VERIFIED, "The address is verified; PUT onboarding/contact sets another one.")
+    await set_preferences(call.services, call.app, verification_sent_ms=call.services.clock.now_ms())
+    return {"status": "success", "message": "mail sent successfully"}
 
 
 @operation("GET", f"{APP}/contact", success(contact=AppContact), source="decision 0065")

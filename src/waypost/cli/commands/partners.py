@@ -142,6 +142,7 @@ apps.command("add")(
 )
 apps.command("connect")(call_command(f"POST {_APP}/connect", {"live": None}))
 apps.command("onboard")(call_command(f"POST {_APP}/onboard"))
+apps.command("contact-email")(call_command(f"GET {_APP}/contact-email"))
 apps.command("list")(call_command("GET /admin/apps"))
 apps.command("revoke-token")(call_command(f"POST {_APP}/token/revoke"))
 

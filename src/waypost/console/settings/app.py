@@ -98,6 +98,9 @@ async def show_app(
     now_ms, app = request.now_ms(), request.app
     keys, minted = [await request.read(partial(list_app_keys, minted=is_minted), app.id) for is_minted in (False, True)]
     tokens = [(key, key.status(now_ms)) for key in reversed(minted)]
+    contact = None
+    if app.preferences.contact_email and request.is_administrator:  # the link is for whoever would get the mail
+        contact = await request.admin("GET /admin/apps/{app_id}/contact-email", app_id=app.id)
     rates = await request.admin("GET /admin/apps/{app_id}/rates", app_id=app.id)
     return await request.page(
         "settings/app.html", 400 if wrong else 200,
@@ -105,7 +108,7 @@ async def show_app(
         minted=tokens[:20], lives=TOKEN_LIFETIMES, shown=shown, values=values, wrong=wrong,
         rates=rates, sources=RATE_SOURCES, format_limit=format_limit,
         most_keys=MAX_ADDITIONAL_KEYS, most_minted=MAX_MINTED_TOKENS,
-        active_minted=sum(status is KeyStatus.ACTIVE for _, status in tokens),
+        contact=contact, active_minted=sum(status is KeyStatus.ACTIVE for _, status in tokens),
     )  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def pretty_json(value: Any) -> str:
 STATE_KINDS: Final = {  # kind: states, in lower case
     kind: states.split(", ")
     for kind, states in {
-        "good": "active, approved, delivered, done, green, high, live, no errors, ok, valid, window open",
+        "good": "active, approved, delivered, done, green, high, live, no errors, ok, valid, verified, window open",
         "info": (
             "clock changed, in appeal, of this app, pending, read, sandbox requested, setting, "
             "simulated phones, stopped, unread, waiting, you"
