@@ -24,7 +24,7 @@ from waypost.domain.app import (
     ONBOARDING_LINK_LIFE_MS,
     ONBOARDING_PATH,
     App,
-    OnboardingProgress,
+    AppOnboardingProgress,
     OnboardingStep,
 )
 from waypost.domain.coercion import read_flag
@@ -451,7 +451,7 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
         app.preferences,
         storage_region=fields.storage_region,
         callback_url=fields.callback_url if is_callback_valid else "",
-        onboarding=OnboardingProgress(OnboardingStep.CHECK_NUMBER, now_ms + services.onboarding_step_ms),
+        onboarding=AppOnboardingProgress(OnboardingStep.CHECK_NUMBER, now_ms + services.onboarding_step_ms),
     )
     app = replace(app, phone_number_id=number.id, per_second=number.per_second, preferences=preferences)
     token_hash = hash_secret(services.secret_box.app_token(app.id, app.token_serial))

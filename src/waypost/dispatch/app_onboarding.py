@@ -1,7 +1,7 @@
 """Onboards apps: checks the number at the operator, subscribes the account, registers the number, makes the app live.
 
 Each step is a job of its own, is safe to repeat, and is recorded in the transaction that enqueues the next one: after
-a crash the current step is run again. Source: decision 0125; onboarding facts 4.
+a crash the current step is run again. Source: decision 0125; ledger 1.11.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
-from waypost.domain.app import App, OnboardingProgress, OnboardingStep, OperatorAccount
+from waypost.domain.app import App, AppOnboardingProgress, OnboardingStep, OperatorAccount
 from waypost.domain.direct_calls import CallNotOffered, ListNumbers, OperatorNumber, Subscribe
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.notifications.user_events import emit_live_event
@@ -49,7 +49,7 @@ class OnboardingOutcome:
 
     position: int
     app_id: str
-    progress: OnboardingProgress | None  # as the step began; None: there was nothing to do
+    progress: AppOnboardingProgress | None  # as the step began; None: there was nothing to do
     problem: str = ""  # why it has failed; empty: it has not
     per_second: int | None = None  # the number's throughput, where the step has learned it
 
@@ -112,7 +112,7 @@ class AppOnboarding:
                     app=app.id,
                     step=progress.step,
                     attempt=progress.failures + 1,
-                    is_last=progress.after_failure(problem, now_ms).has_failed,
+                    is_last=progress.record_failure(problem, now_ms).has_failed,
                     cause=problem,
                 )
             finally:
@@ -185,12 +185,12 @@ def record_outcomes(
             continue
         if outcome.problem:
             wait_ms = delay_ms(ONBOARDING_RETRY_SCHEDULE_S, seen.failures + 1, chance)
-            after = seen.after_failure(outcome.problem, at_ms + wait_ms)
+            after = seen.record_failure(outcome.problem, at_ms + wait_ms)
         else:
-            after = seen.after_success(at_ms + step_ms)
+            after = seen.advance(at_ms + step_ms)
 
         def apply(
-            app: App, after: OnboardingProgress | None = after, per_second: int | None = outcome.per_second
+            app: App, after: AppOnboardingProgress | None = after, per_second: int | None = outcome.per_second
         ) -> App:
             app = replace(set_progress(app, after), modified_on_ms=at_ms, per_second=per_second or app.per_second)
             if after is not None:

@@ -16,19 +16,19 @@ class Hosting(StrEnum):
 
 
 class OnboardingStep(StrEnum):
-    """What is done at the operator before a new app becomes live, in this order. Source: decision 0125."""
+    """The steps at the operator before a new app becomes live, in order. Source: decision 0125."""
 
     CHECK_NUMBER = "check the number"
     SUBSCRIBE = "subscribe to the business account"
     REGISTER = "register the number"
 
 
-MAX_ONBOARDING_ATTEMPTS: Final = 3  # Source: onboarding facts 4: then the stages stay at ERROR
+MAX_ONBOARDING_ATTEMPTS: Final = 3  # Source: ledger 1.11: then the stages stay at ERROR
 
 
 @dataclass(frozen=True, slots=True)
-class OnboardingProgress:
-    """How far the onboarding of an app is that is not live yet."""
+class AppOnboardingProgress:
+    """The progress of the onboarding of an app that is not live yet."""
 
     step: OnboardingStep  # the current one
     due_ms: int  # it is not run before then
@@ -40,12 +40,12 @@ class OnboardingProgress:
         """True if the step is not tried any more."""
         return self.failures >= MAX_ONBOARDING_ATTEMPTS
 
-    def after_success(self, due_ms: int) -> "OnboardingProgress | None":
+    def advance(self, due_ms: int) -> "AppOnboardingProgress | None":
         """Return the progress at the beginning of the next step, which is due then; None after the last."""
         steps = list(OnboardingStep)[list(OnboardingStep).index(self.step) + 1 :]
-        return OnboardingProgress(steps[0], due_ms) if steps else None
+        return AppOnboardingProgress(steps[0], due_ms) if steps else None
 
-    def after_failure(self, problem: str, due_ms: int) -> "OnboardingProgress":
+    def record_failure(self, problem: str, due_ms: int) -> "AppOnboardingProgress":
         """Return the progress after a failed attempt, where the next one is due then."""
         return replace(self, due_ms=due_ms, failures=self.failures + 1, problem=problem)
 
@@ -83,7 +83,7 @@ class AppPreferences:
     replaced_onboarding_links: int = 0  # how often the link has been replaced
     migration_status: str = ""  # how the number comes from elsewhere, as its partner has said; empty: it does not
     migration_ms: int = 0  # when its partner has said so; 0: never
-    onboarding: OnboardingProgress | None = None  # None: it is live, or its onboarding has not begun
+    onboarding: AppOnboardingProgress | None = None  # None: it is live, or its onboarding has not begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,10 @@ ONBOARDING_LINK_LIFE_MS: Final = 5 * DAY_MS  # Source: ledger 1.3, `onboarding/e
 ONBOARDING_PATH: Final = "/onboarding"
 CONTACT_PATH: Final = f"{ONBOARDING_PATH}/contact"
 MAX_REPLACED_ONBOARDING_LINKS: Final = 40  # Source: decision 0125
-MIGRATION_STATUSES: Final = ("META_EMBED_MIGRATION", "MIGRATED_IN")  # not live yet, live. Source: onboarding facts 3
+MIGRATION_STATUSES: Final = (
+    "META_EMBED_MIGRATION",
+    "MIGRATED_IN",
+)  # not live yet, live. Source: ledger 1.3, `onboarding/phoneMigration`
 MIN_MINTED_TOKEN_LIFE_MS: Final = HOUR_MS
 MAX_MINTED_TOKEN_LIFE_MS: Final = DAY_MS
 

@@ -244,7 +244,7 @@ class _Stages(NamedTuple):
 
 
 _NOT_BEGUN: Final = _Stages("INITIAL", "EMBED_PHONE_SELECTION", "NONE", "GO_LIVE_FLOW_SELECTED", "WABA_APPROVED")
-_STAGES: Final = {  # Source: ledger 1.11; onboarding facts 4; the order is decision 0125's
+_STAGES: Final = {  # Source: ledger 1.11; the order is decision 0125's
     OnboardingStep.CHECK_NUMBER: _Stages(
         "IN_PROGRESS", "EMBED_PHONE_SELECTION", "GET_CERTIFICATE", "GO_LIVE_FLOW_SELECTED", "WABA_APPROVED"
     ),
@@ -321,7 +321,7 @@ class MigratedNumber(OnboardingState, rename=_rename_migrated):
 
 
 def migrated_number(app: App, currency: str) -> MigratedNumber:
-    """Return a number that comes from elsewhere. Source: onboarding facts 3; decision 0125."""
+    """Return a number that comes from elsewhere. Source: ledger 1.3, `onboarding/phoneMigration`; decision 0125."""
     state, progress, preferences = onboarding_state(app), app.preferences.onboarding, app.preferences
     checked_ms = app.modified_on_ms if progress is not None or app.live else 0
     live_ms = (preferences.live_since_ms or app.created_on_ms) if app.live else 0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from waypost.domain.app import App, OnboardingProgress, OnboardingStep
+from waypost.domain.app import App, AppOnboardingProgress, OnboardingStep
 from waypost.store.accounts.partners import add_app, app_by_id
 from waypost.store.apps.apps import change_app
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
@@ -44,12 +44,12 @@ def begin_onboarding(connection: Connection, app_id: str, *, at_ms: int, due_ms:
         return app
     if app.preferences.onboarding is not None and not app.preferences.onboarding.has_failed:
         return app
-    first = OnboardingProgress(OnboardingStep.CHECK_NUMBER, due_ms)
+    first = AppOnboardingProgress(OnboardingStep.CHECK_NUMBER, due_ms)
     changed = change_app(connection, app_id, lambda app: replace(set_progress(app, first), modified_on_ms=at_ms))
     enqueue_jobs(connection, [onboarding_job(app, at_ms=at_ms)])
     return changed
 
 
-def set_progress(app: App, progress: OnboardingProgress | None) -> App:
+def set_progress(app: App, progress: AppOnboardingProgress | None) -> App:
     """Return the app with this progress of its onboarding."""
     return replace(app, preferences=replace(app.preferences, onboarding=progress))
