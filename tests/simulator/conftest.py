@@ -265,7 +265,7 @@ class Bench:
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
     receiver = Receiver()
-    application = web.Application()
+    application = web.Application(client_max_size=8 * 1024 * 1024)
     application.router.add_route("*", "/hook", receiver.handle)
     runner = web.AppRunner(application)
     await runner.setup()

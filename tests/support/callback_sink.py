@@ -13,6 +13,8 @@ from tests.support.polling import HANGS_AFTER_S
 
 Callback = dict[str, Any]
 StatusChooser = Callable[["ReceivedCallback"], int]
+MAX_RECEIVED_BYTES = 8 * 1024 * 1024
+"""More than the operator sends in one webhook: one part of a history may have 3 MB."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class CallbackSink:
 
     async def open(self) -> None:
         """Listen; after `close`, on the same port again."""
-        application = web.Application()
+        application = web.Application(client_max_size=MAX_RECEIVED_BYTES)
         application.router.add_route("*", "/{path:.*}", self._receive)
         self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()

@@ -36,6 +36,8 @@ MESSAGE_MODE: Final = "MESSAGE"  # everything that recipients send. Source: ledg
 OTHER_MODES: Final = {"request_welcome": "OTHERS"}  # by kind: the mode under which version 3 had it before
 NUMBER_CHANGE_KIND: Final = "system"
 """The kind of the notice that a recipient has another number. Source: operator's facts 7.4."""
+_WINDOWLESS_KINDS: Final = {NUMBER_CHANGE_KIND, "edit", "revoke"}
+"""The kinds that open no window: notices, and changes of an earlier message. Source: decision 0124."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def apply_inbound_message(context: EventContext, account_id: str, item_id: int, 
         if sender_id is None:
             context.ignore(IgnoredEvent.NO_SENDER, kind=event.kind)
             return
-        if event.kind != NUMBER_CHANGE_KIND:
+        if event.kind not in _WINDOWLESS_KINDS:
             sent_ms = event.at_s * 1000 or at_ms
             record_recipient_activity(connection, sender_id, event.sender_name, sent_ms + CUSTOMER_SERVICE_WINDOW_MS)
     record_inbound_messages(

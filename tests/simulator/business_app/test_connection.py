@@ -24,7 +24,7 @@ async def account_updates(bench: Bench, count: int) -> list[dict[str, Any]]:
 
 
 async def test_connected_number_is_shared(bench: Bench) -> None:
-    # Source: the operator's page "Onboard WhatsApp Business app users", "Check onboarding status".
+    # Source: the operator's page "Onboard WhatsApp Business app users", Check onboarding status.
     app = await connect(bench)
 
     shown = await bench.graph("GET", f"{NUMBER_ID}?fields=is_on_biz_app,platform_type,status,throughput")
@@ -223,7 +223,7 @@ async def test_connection_outlives_a_restart(bench: Bench) -> None:
 
 
 async def test_window_opens_with_a_message_after_onboarding_only(bench: Bench) -> None:
-    # Source: the operator's page "Onboard WhatsApp Business app users", "Customer service window".
+    # Source: the operator's page "Onboard WhatsApp Business app users", Customer service window.
     await connect(bench)
     await bench.control("POST", f"{APP}/messages", {"to": ANN, "text": "from the app"})
 

@@ -29,7 +29,7 @@ async def echoes(bench: Bench, count: int) -> list[dict[str, Any]]:
 
 
 async def test_message_of_the_app_is_echoed_and_arrives(bench: Bench) -> None:
-    # Source: the operator's page "Onboard WhatsApp Business app users", "smb_message_echoes".
+    # Source: the operator's page "Onboard WhatsApp Business app users", smb_message_echoes.
     await connect(bench)
 
     wamid = await send_from_app(bench, "Your order is ready.")
@@ -198,7 +198,7 @@ async def test_message_of_the_api_is_not_changed_in_the_app(bench: Bench) -> Non
 
 
 async def test_customer_edits_and_revokes(bench: Bench) -> None:
-    # Source: the operator's page "Onboard WhatsApp Business app users", "Edit" and "Revoke".
+    # Source: the operator's page "Onboard WhatsApp Business app users", Edit and Revoke.
     await connect(bench)
     wamid = await bench.send_from_phone("Two, please")
     until = (await bench.control("GET", f"phones/{ANN}/chats")).body["chats"][0]["window_until_ms"]
@@ -265,7 +265,7 @@ async def test_unavailable_message_has_its_code(bench: Bench) -> None:
 
 
 async def test_changed_contact_is_announced_after_the_contacts_were_requested(bench: Bench) -> None:
-    # Source: the operator's page "Onboard WhatsApp Business app users", "smb_app_state_sync".
+    # Source: the operator's page "Onboard WhatsApp Business app users", smb_app_state_sync.
     await connect(bench)
     await bench.control("PUT", f"{APP}/contacts/{ANN}", {"full_name": "Ann Ames"})
     await bench.graph(

@@ -47,7 +47,7 @@ def messages(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 async def test_history_has_the_documented_shape(slow: Bench, clock: ManualClock) -> None:
-    # Source: the operator's page "Onboard WhatsApp Business app users", "History".
+    # Source: the operator's page "Onboard WhatsApp Business app users", History.
     await connect(slow)
     now_ms = clock.now_ms()
     await give(
@@ -148,7 +148,7 @@ async def test_files_of_the_last_14_days_follow_their_placeholders(slow: Bench, 
 
 @pytest.mark.parametrize("is_bare", [False, True])
 async def test_declined_history_is_one_error(bench: Bench, is_bare: bool) -> None:
-    # Source: the operator's page "Onboard WhatsApp Business app users", "chat history sharing declined".
+    # Source: the operator's page "Onboard WhatsApp Business app users", chat history sharing declined.
     await connect(bench, shares_history=False)
     await bench.control("PUT", APP, {"sync": {"declines_without_envelope": is_bare}})
     await generate(bench, messages=10)

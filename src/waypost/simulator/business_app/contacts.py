@@ -1,6 +1,6 @@
 """The address book of the phone with the app, and the webhooks `smb_app_state_sync` about it.
 
-Source: the operator's page "Onboard WhatsApp Business app users", "smb_app_state_sync"; decision 0124.
+Source: the operator's page "Onboard WhatsApp Business app users", smb_app_state_sync; decision 0124.
 """
 
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ HISTORY: Final = StoredKind("business_app_history", HistoryMessage, in_memory=Fa
 
 
 class HistoryPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much history is generated: the same seed gives the same messages, counted back from onboarding."""
+    """Size and kinds of a generated history: the same seed gives the same messages, counted back from onboarding."""
 
     messages: Annotated[int, Meta(ge=1, le=MAX_HISTORY_MESSAGES)] = 1000
     threads: Annotated[int, Meta(ge=1, le=10_000)] = 30

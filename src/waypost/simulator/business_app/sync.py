@@ -2,8 +2,8 @@
 
 Contacts come in sets, history in webhooks of three phases by age, then one webhook for each file of the last 14 days.
 
-Source: the operator's page "Onboard WhatsApp Business app users", "Synchronizing WhatsApp Business app data" and
-"History"; decision 0124.
+Source: the operator's page "Onboard WhatsApp Business app users", Synchronizing WhatsApp Business app data and
+History; decision 0124.
 """
 
 import random
@@ -173,7 +173,9 @@ def plan_history(
     for phase, (from_days, to_days) in enumerate(PHASES):
         ages = range(from_days * DAY_MS, to_days * DAY_MS)
         aged = [message for message in newest_first if max(until_ms - message.at_ms, 0) in ages]
-        pieces = _cut([_history_message(message, number, app) for message in _by_thread(aged)], options.chunk_messages)
+        pieces = _cut(
+            [_history_message(message, number, app) for message in _sort_by_thread(aged)], options.chunk_messages
+        )
         for message in chance.sample(aged, round(len(aged) * options.duplicates)):
             chance.choice(pieces).append(_history_message(message, number, app))
         chunks += [(phase, order, piece) for order, piece in enumerate(pieces, 1)]
@@ -193,7 +195,7 @@ def plan_history(
     return planned
 
 
-def _by_thread(newest_first: Sequence[HistoryMessage]) -> list[HistoryMessage]:
+def _sort_by_thread(newest_first: Sequence[HistoryMessage]) -> list[HistoryMessage]:
     """Return messages by thread: that with the newest first."""
     threads: defaultdict[str, list[HistoryMessage]] = defaultdict(list)
     for message in newest_first:

@@ -1,6 +1,6 @@
 """Edits and revokes of messages that a person has sent: on a customer's phone, or in a business's app.
 
-Source: the operator's page "Onboard WhatsApp Business app users", "Edit" and "Revoke".
+Source: the operator's page "Onboard WhatsApp Business app users", Edit and Revoke.
 """
 
 from typing import Any, Final

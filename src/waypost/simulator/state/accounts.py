@@ -60,7 +60,7 @@ class GraphSubscription(msgspec.Struct, frozen=True):
     override_uri: str = ""
 
 
-SHARED_THROUGHPUT: Final = 20  # Source: the operator's page "Onboard WhatsApp Business app users", "Limitations"
+SHARED_THROUGHPUT: Final = 20  # Source: the operator's page "Onboard WhatsApp Business app users", Limitations
 
 
 class AppAccess(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ class Number(msgspec.Struct, frozen=True):
 
     @property
     def max_per_second(self) -> int:
-        """How many messages a second it may send: fixed for a number that is on the app, too."""
+        """The most messages a second that it may send: fixed for a number that is on the app, too."""
         return SHARED_THROUGHPUT if self.is_on_business_app else self.throughput
 
     def webhook_value(self, **members: Any) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from waypost.simulator.storage.keyed_store import StoredKind
 
 MIN_APP_VERSION: Final = (2, 24, 17)  # Source: the operator's page "Onboard WhatsApp Business app users"
 DEFAULT_APP_VERSION: Final = "2.26.20"
-MAX_COMPANIONS: Final = 4  # Source: the same page, "Linked devices"
+MAX_COMPANIONS: Final = 4  # Source: the operator's page "Onboard WhatsApp Business app users", Linked devices
 PRIMARY_INACTIVITY_MS: Final = 14 * DAY_MS  # Source: the operator's page "account_update", reasons of disconnections
 COMPANION_INACTIVITY_MS: Final = 30 * DAY_MS
-SYNC_WITHIN_MS: Final = DAY_MS  # Source: as above, "Synchronizing WhatsApp Business app data"
+SYNC_WITHIN_MS: Final = DAY_MS  # Source: the operator's page "Onboard WhatsApp Business app users"
 
 AppVersion = Annotated[str, accepts("three numbers with dots, as in 2.26.20", r"^[0-9]{1,4}(\.[0-9]{1,4}){2}$")]
 CompanionKind = Literal["web", "mac", "android", "iphone", "ipad"]
@@ -36,7 +36,7 @@ Initiator = Literal["USER", "SYSTEM"]
 
 
 class SyncOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the app sends contacts and history: what the operator's page allows, and what has been seen of it."""
+    """The ways in which the app sends contacts and history: what the operator's page allows, and what has been seen of it."""
 
     chunk_messages: Annotated[int, Meta(ge=1, le=5000)] = 500
     contacts_per_webhook: Annotated[int, Meta(ge=1, le=1000)] = 100
