@@ -33,7 +33,11 @@ from waypost.wire.callbacks.kinds import GROUP_INBOUND, PROXY, event_name, inbou
 
 REPLY_KINDS: Final = ("button_reply", "list_reply")
 MESSAGE_MODE: Final = "MESSAGE"  # everything that recipients send. Source: ledger 1.4
-OTHER_MODES: Final = {"request_welcome": "OTHERS"}  # by kind: the mode under which version 3 had it before
+OTHER_MODES: Final = {
+    "request_welcome": "OTHERS",
+    "edit": "OTHERS",
+    "revoke": "OTHERS",
+}  # by kind: the mode under which version 3 had it before
 NUMBER_CHANGE_KIND: Final = "system"
 """The kind of the notice that a recipient has another number. Source: operator's facts 7.4."""
 _WINDOWLESS_KINDS: Final = {NUMBER_CHANGE_KIND, "edit", "revoke"}

@@ -107,6 +107,18 @@ INBOUND_KINDS: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
     "nfm_reply": _message(
         "", "A completed flow or address form was received.", "facts 4.4, 7, 17", mode="FLOWS_MESSAGE", type=""
     ),
+    "edit": _message(
+        "",
+        "A recipient edited a message; a subscription with `OTHERS` gets it too.",
+        'public page "Coexistence Events"',
+        type="",
+    ),
+    "revoke": _message(
+        "",
+        "A recipient deleted a message for everyone; a subscription with `OTHERS` gets it too.",
+        'public page "Coexistence Events"',
+        type="",
+    ),
     "system": _message(
         "mismatch", "A recipient has changed the number.", "facts 4.4, 6.2", mode="OTHERS", type="message-event"
     ),
