@@ -19,6 +19,8 @@ _ENDS_WITHIN_S: Final = 60
 """Longer than any fault takes. A request that is repeated in a process that was killed never ends."""
 _BREAK_EVERY_S: Final = 0.25
 _AWAY_EVERY_S: Final = 4
+_WEBHOOKS_LATE_S: Final = (10, 45)
+"""The last one is longer than the service waits for the response to a message, which its status may come before."""
 _MOMENTS_S: Final = (3, 0.2, 8, 25)
 _JUMPS_S: Final = {"jumps forward": (2, 30, 600, 3600), "is set back": (-2, -60, -3600), "slept": (5, 30, 300)}
 SHARES: Final = {"service": 0.02, "operator": 0.03, "receiver 1": 0.05, "receiver 2": 0.05}
@@ -60,6 +62,7 @@ declare({f"{site} {fault}": f"the {site} {fault}" for site, faults in FAULTS.ite
 declare({f"service {fault}": f"the service {fault}" for fault in _OF_WEBHOOKS})
 declare({f"{site} {name}": f"the {site} {words}" for site in SHARES for name, words in _CONNECTIONS.items()})
 declare({f"{site} has a bad moment": f"each request to the {site} met the same fault for a while" for site in SHARES})
+declare({"webhooks are late": "no webhook of the operator reached the service for a while"})
 declare({f"clock {name}": f"the clock {name}" for name in _JUMPS_S})
 declare({"a receiver is healthy": "receiver 2 had no faults at all"})
 
@@ -99,6 +102,7 @@ class Faults:
         self._transports = transports
         self._ports = {site: (of_site,) if isinstance(of_site, int) else of_site for site, of_site in ports.items()}
         self._refused: set[int] = set()
+        self._are_webhooks_late = False
         self._moments: dict[str, Fault] = {}  # what each request to a site meets now
         self._tasks: list[asyncio.Task[None]] = []
         self.is_on = False
@@ -110,6 +114,7 @@ class Faults:
         self.is_on = True
         self._refuse_connections()
         loops = [self._break_connections(), self._move_clock(), *(self._go_away(site) for site in self._ports)]
+        loops.append(self._delay_webhooks())
         loops += [self._have_bad_moments(site) for site in self._ports]
         self._tasks = [asyncio.create_task(loop) for loop in loops]
 
@@ -126,7 +131,10 @@ class Faults:
         async def with_faults(scope: Any, receive: Any, send: Any) -> None:
             is_webhook = scope["path"].startswith("/operator/webhook")
             fault = self._choose(site, is_webhook=is_webhook) if self.is_on and not self._is_healthy(site) else None
-            if fault is None:
+            if is_webhook and self._are_webhooks_late:
+                await read_body(receive)
+                await respond(send, 503, [])
+            elif fault is None:
                 await application(scope, receive, send)
             else:
                 await self._meet(fault, f"{site} {fault}", application, scope, receive, send)
@@ -214,6 +222,15 @@ class Faults:
                 self._moments[site] = self._choices.pick("fault", FAULTS[site], of=name)
                 await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=name))
                 del self._moments[site]
+            await asyncio.sleep(_AWAY_EVERY_S)
+
+    async def _delay_webhooks(self) -> None:
+        """Let every webhook fail on its way for a while; the operator sends it again."""
+        while self.is_on:
+            if self._choices.happens("webhooks are late", 0.1):
+                self._are_webhooks_late = True
+                await asyncio.sleep(self._choices.pick("seconds", _WEBHOOKS_LATE_S, of="webhooks are late"))
+                self._are_webhooks_late = False
             await asyncio.sleep(_AWAY_EVERY_S)
 
     async def _move_clock(self) -> None:
