@@ -344,16 +344,10 @@ class DatabaseRun:
         self.settle()
 
     def finish_statement(self, connection: SimulatedConnection) -> None:
-        """Let the server execute what a process had sent before it was killed."""
+        """Let the server execute what a process had sent before it was killed, until it ends or waits for a lock."""
         pid = self._pids[connection]
-        until_s = _real_s() + _HANGS_AFTER_S
-        while self._is_active(pid) and _real_s() < until_s:
-            if self._are_waiting([pid]):
-                os.kill(pid, signal.SIGSTOP)
-                self._orphan(connection)
-                break
-            _sleep()
-        self.settle()
+        self._orphan(connection)
+        self._continue_orphan(pid, False)
 
     def drive(self, connection: SimulatedConnection, generator: Any) -> Any:
         """Run one of psycopg's generators to its end."""

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -69,6 +70,21 @@ def test_seed_repeats_in_another_process_with_other_hashes(python: str) -> None:
     assert first is not None, outputs[0]
     assert second is not None, outputs[1]
     assert first[1] == second[1]
+
+
+def test_seeds_repeat_on_postgresql_with_two_processes_and_other_hashes(python: str) -> None:
+    arguments = ("--seeds", "1-3", "--messages", "4", "--postgresql", "--processes", "2", "--verbose", "--quiet")
+    with ThreadPoolExecutor(2) as threads:
+        runs = [
+            threads.submit(simulate, python, *arguments, "--jobs", "1", environment={"PYTHONHASHSEED": seed})
+            for seed in ("1", "2")
+        ]
+    first, second = (run.result() for run in runs)
+
+    digests = re.findall(r"^seed (\d): .*? ([0-9a-f]{16})$", first.stdout, re.MULTILINE)
+    assert first.returncode == 0, first.stdout
+    assert len(digests) == 3, first.stdout
+    assert digests == re.findall(r"^seed (\d): .*? ([0-9a-f]{16})$", second.stdout, re.MULTILINE)
 
 
 def test_no_regression_breaks_a_promise(python: str) -> None:
