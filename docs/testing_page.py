@@ -20,7 +20,7 @@ CLASSES = (
     Partner, Phone, TimeMachine, Fault, Message, Button, Callback, Trace, MessageTraceStep, Template, Service,
 )  # fmt: skip
 FIXTURES = (
-    "waypost", "async_waypost", "make_waypost_partner", "waypost_service",
+    "waypost", "async_waypost", "make_waypost_partner", "waypost_service", "waypost_host_variables", "waypost_hosts",
 )  # fmt: skip
 _WIDTH = 118
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes):$", re.MULTILINE)

@@ -94,6 +94,17 @@ export class Waypost {
   stop(): Promise<void>;
   control(method: string, path: string, body?: unknown): Promise<any>;
   createPartner(name?: string): Promise<Partner>;
+  /** Let the hosts that programs have in their code lead here; needs Waypost on this machine, not in an image. */
+  intercept(options?: { command?: string[]; timeoutMs?: number }): Promise<Interception>;
+}
+
+export class Interception {
+  /** Variables for a program, in addition to its environment. */
+  readonly env: Record<string, string>;
+  /** Let the hosts lead there in this process too; false if this version of Node (before 24.14) cannot. */
+  applyToProcess(): Promise<boolean>;
+  /** Undo `applyToProcess()`, and end it. */
+  stop(): Promise<void>;
 }
 
 export class Clock {

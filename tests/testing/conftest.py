@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pytest_waypost.dev_process import DevProcess
+from pytest_waypost.dev_process import start_dev
 from pytest_waypost.partner import Partner
 from pytest_waypost.service import Service, serve_from
 from tests.docs.repository import ROOT
@@ -16,7 +16,7 @@ MakePartner = Callable[[str], Partner]
 @pytest.fixture(scope="session")
 def service() -> Iterator[Service]:
     """Start the service."""
-    service = serve_from(DevProcess("", [], ROOT), within_s=HANGS_AFTER_S)
+    service = serve_from(start_dev("", [], ROOT), within_s=HANGS_AFTER_S)
     yield service
     service.close()
 

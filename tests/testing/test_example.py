@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from pytest_waypost.dev_process import DevProcess
+from pytest_waypost.dev_process import start_dev
 from tests.docs.repository import ROOT
 from tests.support.inner_pytest import InnerRun, run_pytest
 
@@ -31,7 +31,7 @@ def test_examples_tests_pass_with_only_the_plugin_installed(tmp_path: Path) -> N
 
 def test_examples_tests_pass_concurrently_against_one_running_service(tmp_path: Path) -> None:
     """Faults and settings belong to each partner; an advance of the shared clock affects all."""
-    process = DevProcess("", [], tmp_path)
+    process = start_dev("", [], tmp_path)
     env_file = tmp_path / "waypost-dev.env"
     env_file.write_text("".join(f"{name}={text}\n" for name, text in process.wait_until_started().items()))
 

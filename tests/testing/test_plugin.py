@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from pytest_waypost.dev_process import DevProcess, NotStarted
+from pytest_waypost.dev_process import NotStarted, start_dev
 from tests.support.inner_pytest import clean_environment, run_pytest
 from tests.support.polling import HANGS_AFTER_S
 
@@ -188,4 +188,4 @@ def test_unavailable_service_ends_the_run_with_its_reason(tmp_path: Path, option
 )
 def test_invalid_setting_is_named_with_the_accepted_values(tmp_path: Path, line: str, expected: str) -> None:
     with pytest.raises(NotStarted, match=expected):
-        DevProcess("", [line], tmp_path).wait_until_started()
+        start_dev("", [line], tmp_path).wait_until_started()

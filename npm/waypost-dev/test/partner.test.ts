@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { NotReceived, type Partner, type Phone, type Waypost, attachWaypost, startWaypost } from "../index.js";
 
@@ -68,4 +69,18 @@ test("another process attaches by the URLs", async () => {
 
 test("a command that is missing is named", async () => {
   await expect(startWaypost({ command: ["/missing/waypost"] })).rejects.toThrow("/missing/waypost dev did not start");
+});
+
+test("hosts in a program's code lead to the service", async () => {
+  const interception = await waypost.intercept();
+  const code = "fetch('https://api.gupshup.io/readyz').then(async (response) => console.log(await response.text()))";
+  const { stdout } = spawnSync(process.execPath, ["-e", code], {
+    env: { ...process.env, ...interception.env }, encoding: "utf8",
+  });
+  const isApplied = await interception.applyToProcess();
+
+  const [major = 0] = process.versions.node.split(".").map(Number);
+  if (major >= 24) expect(stdout).toContain('"status":"ready"');
+  if (isApplied) expect((await fetch("https://api.gupshup.io/readyz")).status).toBe(200);
+  await interception.stop();
 });

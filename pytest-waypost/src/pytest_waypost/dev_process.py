@@ -1,4 +1,4 @@
-"""The service as a process of its own: `waypost dev`, from another environment or an image too."""
+"""Processes of Waypost: `waypost dev`, from another environment or an image too, and `waypost intercept`."""
 
 import contextlib
 import os
@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Final
 
 START_TIMEOUT_S: Final = 300
@@ -21,8 +22,8 @@ _DEV: Final = ("dev", "--memory", "--port", "0", "--simulator-port", "0", "--env
 _NO_SETTINGS: Final = ("--config", os.devnull)  # not the `waypost.toml` of the folder
 _SETTINGS: Final = ("rates=false",)
 """Of every service that tests start, unless theirs differ: a suite creates more than ten templates a minute."""
-_VARIABLE: Final = re.compile(r"([A-Z_]+)=(.*)")
-_REQUIRED_VARIABLE: Final = "ADMIN_TOKEN"
+_INTERCEPT: Final = ("intercept", "--print-variables", "--until-stdin-ends")
+_VARIABLE: Final = re.compile(r"([A-Za-z_]+)=(.*)")
 _HOW_TO_START: Final = (
     "there is no command `waypost` beside this Python or on the PATH. Install waypost there, or set waypost_command "
     "to the one of another environment (/path/to/venv/bin/waypost), to `uvx --from WHEEL waypost`, or to an image "
@@ -34,28 +35,33 @@ class NotStarted(Exception):
     """No service is available for the tests; the text has the reason and a fix hint."""
 
 
-class DevProcess:
-    """Runs `waypost dev` until it is stopped, or until this process ends, however that happens.
+class WaypostProcess:
+    """A command of Waypost that prints variables and an empty line, and runs until it is stopped.
 
-    Its addresses come from its standard output, so it may run where it shares no files with this process.
-    WAYPOST_ variables of the shell and a `waypost.toml` are ignored.
+    It ends with this process, however that happens. WAYPOST_ variables of the shell are ignored.
 
     Args:
         command: starts Waypost, as in a shell; empty: the `waypost` beside this Python, or on the PATH.
-        settings: of the service, each such as `per_second=200`.
+        arguments: what follows it.
         folder: relative paths of the command begin here.
+        required_variable: one that it prints if it has started.
+        settings: variables that it gets.
 
     Raises:
         NotStarted: the command cannot be run.
     """
 
-    def __init__(self, command: str, settings: Sequence[str], folder: Path) -> None:
-        arguments = [
-            *_DEV,
-            *_NO_SETTINGS,
-            *(word for setting in (*_SETTINGS, *settings) for word in ("--set", setting)),
-        ]
+    def __init__(
+        self,
+        command: str,
+        arguments: Sequence[str],
+        folder: Path,
+        *,
+        required_variable: str,
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._words = [*_split_command(command), *arguments]
+        self._required_variable = required_variable
         self._variables: dict[str, str] = {}
         self._printed: deque[str] = deque(maxlen=_SHOWN_LINES)
         self._is_complete = False
@@ -64,7 +70,10 @@ class DevProcess:
             self._process = subprocess.Popen(  # noqa: S603  the command of the project's own configuration
                 self._words,
                 cwd=folder,
-                env={name: text for name, text in os.environ.items() if not name.startswith("WAYPOST_")},
+                env={
+                    **{name: text for name, text in os.environ.items() if not name.startswith("WAYPOST_")},
+                    **settings,
+                },
                 stdin=subprocess.PIPE,  # it closes when this process ends
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -83,7 +92,7 @@ class DevProcess:
         self._reader.start()
 
     def wait_until_started(self) -> Mapping[str, str]:
-        """Return the variables that `waypost dev` writes for other programs, once it serves.
+        """Return the variables for other programs, once it serves.
 
         Raises:
             NotStarted: it has ended, or does not start in time; the text has its output.
@@ -116,12 +125,35 @@ class DevProcess:
                 variable = _VARIABLE.fullmatch(line.rstrip())
                 if variable is not None and not self._is_complete:
                     self._variables[variable[1]] = variable[2]
-                elif not line.strip() and _REQUIRED_VARIABLE in self._variables:  # an empty line ends them
+                elif not line.strip() and self._required_variable in self._variables:  # an empty line ends them
                     self._is_complete = True
                     self._started.set()
                 else:
                     self._printed.append(line)
         self._started.set()
+
+
+def start_dev(command: str, settings: Sequence[str], folder: Path) -> WaypostProcess:
+    """Start `waypost dev`; its addresses are in its variables, so it may run where it shares no files with us.
+
+    A `waypost.toml` of the folder is ignored. The other arguments, and what it raises, are those of `WaypostProcess`.
+
+    Args:
+        settings: of the service, each such as `per_second=200`.
+    """
+    words = (word for setting in (*_SETTINGS, *settings) for word in ("--set", setting))
+    return WaypostProcess(command, [*_DEV, *_NO_SETTINGS, *words], folder, required_variable="ADMIN_TOKEN")
+
+
+def start_interception(command: str, service: Mapping[str, str], folder: Path) -> WaypostProcess:
+    """Start `waypost intercept`, which writes files for programs of this machine; arguments as for `start_dev`.
+
+    Args:
+        service: the variables of a running `waypost dev`.
+    """
+    urls = ("--url", service["API_URL"], "--graph-url", service["GRAPH_URL"])
+    settings = {"WAYPOST_ADMIN_TOKEN": service["ADMIN_TOKEN"], "WAYPOST_CONFIG": os.devnull}
+    return WaypostProcess(command, [*_INTERCEPT, *urls], folder, required_variable="SSL_CERT_FILE", settings=settings)
 
 
 def _split_command(command: str) -> list[str]:

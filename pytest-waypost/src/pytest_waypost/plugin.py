@@ -60,8 +60,47 @@ def waypost_service(request: pytest.FixtureRequest) -> Iterator["Service"]:
     service.close()
 
 
+@pytest.fixture(scope="session")
+def waypost_host_variables(waypost_service: "Service", pytestconfig: pytest.Config) -> Iterator[dict[str, str]]:
+    """Variables for a program with the vendor's and the operator's hosts in its code, which then lead to the service.
+
+    They name a proxy and a file of authorities, both of `waypost intercept`. Pass them to a subprocess in addition to its
+    environment: `subprocess.run(command, env=os.environ | waypost_host_variables)`.
+    """
+    from pytest_waypost.dev_process import NotStarted, start_interception
+
+    try:
+        process = start_interception(_command(pytestconfig), waypost_service.variables, pytestconfig.rootpath)
+        variables = dict(process.wait_until_started())
+    except NotStarted as error:
+        pytest.exit(f"waypost: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
+    yield variables
+    process.stop()
+
+
+@pytest.fixture
+def waypost_hosts(waypost_host_variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The same variables, set in this process for one test: for requests, HTTPX and urllib, and what a test starts.
+
+    Clients of aiohttp need `trust_env=True` and an SSL context that the test makes.
+    """
+    for name, value in waypost_host_variables.items():
+        monkeypatch.setenv(name, value)
+    return waypost_host_variables
+
+
+def _command(config: pytest.Config) -> str:
+    """Return the command that starts Waypost; empty if none is set."""
+    commands = (
+        config.getoption("--waypost-command"),
+        os.environ.get(COMMAND_VARIABLE),
+        config.getini("waypost_command"),
+    )
+    return next(filter(None, commands), "")
+
+
 def _open_service(config: pytest.Config) -> "Service":
-    from pytest_waypost.dev_process import DevProcess
+    from pytest_waypost.dev_process import start_dev
 
     within_s = float(config.getini("waypost_within_s"))
     environment_file = config.getoption("--waypost") or config.getini("waypost")
@@ -69,12 +108,7 @@ def _open_service(config: pytest.Config) -> "Service":
         from pytest_waypost.service import connect_to_service
 
         return connect_to_service(Path(environment_file), within_s=within_s)
-    commands = (
-        config.getoption("--waypost-command"),
-        os.environ.get(COMMAND_VARIABLE),
-        config.getini("waypost_command"),
-    )
-    process = DevProcess(next(filter(None, commands), ""), config.getini("waypost_settings"), config.rootpath)
+    process = start_dev(_command(config), config.getini("waypost_settings"), config.rootpath)
     import_module("pytest_waypost.partner")  # while the process starts
     from pytest_waypost.service import serve_from
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_waypost.client import ApiResponseError, ApiUnreachable, BlockingApiClient, is_api_error
-from pytest_waypost.dev_process import DevProcess, NotStarted
+from pytest_waypost.dev_process import NotStarted, WaypostProcess
 from pytest_waypost.receiver import Receiver
 
 __tracebackhide__ = is_api_error
@@ -81,7 +81,7 @@ class Service:
             self._stop()
 
 
-def serve_from(process: DevProcess, *, within_s: float = DEFAULT_WAIT_TIMEOUT_S) -> Service:
+def serve_from(process: WaypostProcess, *, within_s: float = DEFAULT_WAIT_TIMEOUT_S) -> Service:
     """Return the service of a process, once it serves.
 
     Raises:
