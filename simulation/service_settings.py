@@ -35,11 +35,12 @@ class ServiceSettings:
         self._fixed: dict[str, Any] = {
             "data": folder,
             "database_url": database_url,
-            "secret_key": demo.INSTANCE_KEY,
             "admin_token": demo.ADMIN_TOKEN,
             "allowed_networks": ("127.0.0.0/8",),
             "max_connections_per_address": 0,
         }
+        self._keys = [demo.INSTANCE_KEY]  # the newest last; two while it is being replaced
+        self._replacements = 0
         self._slots = choices.pick("slots", SLOTS)
         self._uncertain_for_s, self._order_hold_s = UNCERTAIN_FOR_S[0], ORDER_HOLD_S[0]
         self._limits = self._choose_limits()
@@ -50,6 +51,8 @@ class ServiceSettings:
         self._observed.order_hold_s.append(self._order_hold_s)
         return Settings(
             **self._fixed,
+            secret_key=self._keys[-1],
+            old_secret_key=self._keys[-2] if len(self._keys) > 1 else None,
             hold=hold,
             rates=self._limits is not None,
             rate_limits=self._limits or (),
@@ -64,6 +67,16 @@ class ServiceSettings:
             self._slots = self._choices.pick("slots", SLOTS, of="settings are changed")
             self._uncertain_for_s = self._choices.pick("uncertain for", UNCERTAIN_FOR_S, of="settings are changed")
             self._order_hold_s = self._choices.pick("order held for", ORDER_HOLD_S, of="settings are changed")
+
+    def begin_replacement(self) -> None:
+        """Let the next starts have a new instance key and the one before; a replacement that has begun goes on."""
+        if len(self._keys) == 1:
+            self._replacements += 1
+            self._keys.append(f"the instance key number {self._replacements} of this simulation")
+
+    def end_replacement(self) -> None:
+        """Let the next starts have the new instance key only."""
+        del self._keys[:-1]
 
     def _choose_limits(self) -> tuple[str, ...] | None:
         if not self._choices.happens("service limits requests", 0.5):

@@ -19,6 +19,7 @@ from simulation.configuration import Configuration
 from simulation.defects import take_defects
 from simulation.disk import Disk
 from simulation.faults import Faults, MachineClock
+from simulation.key_keeper import KeyKeeper
 from simulation.leftovers import find_leftovers
 from simulation.machine import Listener
 from simulation.memory import MemoryCheck
@@ -176,7 +177,14 @@ class World:
 
     async def restart(self, hold_s: float | None) -> None:
         """Stop a process as a signal does, and start it again; for `hold_s` with the setting `hold`, if given."""
-        nth = self._choices.pick("process", range(len(self.processes)))
+        await self._restart(self._choices.pick("process", range(len(self.processes))), hold_s)
+
+    async def restart_each(self) -> None:
+        """Restart the processes, one after the other."""
+        for nth in range(len(self.processes)):
+            await self._restart(nth, None)
+
+    async def _restart(self, nth: int, hold_s: float | None) -> None:
         process = self.processes[nth]
         with self.observed.interruption(), contextlib.suppress(ProcessDied):  # then it is started again after the kill
             async with process.lifecycle:
@@ -215,12 +223,14 @@ class World:
         ]
         phones = [Phone(number, self.simulator, self.partners, self._choices) for number in PHONES]
         administrator = Administrator(self.partners, self.simulator, self._choices, self.observed, self.restart)
+        key_keeper = KeyKeeper(administrator.call, self._settings, self._choices, self.restart_each)
         await asyncio.gather(
             *(actor.send_messages(count // len(actors)) for actor in actors),
             *(actor.work() for actor in actors),
             *(phone.use() for phone in phones),
             Reviewer(self.simulator, self._choices).work(),
             administrator.work(),
+            key_keeper.work(),
         )
         await interrupting
         if self._has_faults:
