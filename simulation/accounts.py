@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from simulation.agreement import ExpectedTerms
 from simulation.choices import Choices
 from simulation.observed import Observed, SubscriptionTerms
 from waypost.admin import provisioning
@@ -65,6 +66,8 @@ class PartnerAccount:
     graph_tokens: list[str]
     subscriptions: dict[str, str] = field(default_factory=dict)
     """The ids of the subscriptions that it may change, by the path of their URL."""
+    expected_terms: dict[str, ExpectedTerms] = field(default_factory=dict)
+    """What may be stored of each subscription, by that path."""
 
     def __str__(self) -> str:
         """Return its name, for a story."""
@@ -168,6 +171,7 @@ async def seed_service(waypost: Waypost, partner: PartnerAccount, choices: Choic
             if nth:  # the partner may change all but the first
                 partner.subscriptions[path] = number
             observed.subscriptions[path] = SubscriptionTerms(app.id, modes, is_steady=not nth)
+            partner.expected_terms[path] = ExpectedTerms((frozenset(modes), True))
 
     template = replace(
         demo.template(now_ms),

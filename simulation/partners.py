@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from simulation.accounts import MODES, PORTS, AppAccount, PartnerAccount
+from simulation.agreement import Change, ExpectedTerms
 from simulation.choices import Choices, declare
 from simulation.client import Response, request
 from simulation.observed import Acknowledged, Observed, SentRequest, SubscriptionTerms
@@ -154,7 +155,9 @@ class PartnerActor:
             modes = self._choices.pick("modes", MODES, of="partner adds a subscription")
             self._observed.subscriptions[path] = SubscriptionTerms(app.id, modes, is_steady=False)
             form = {"modes": ",".join(modes), "tag": path, "url": url, "version": "2", "doCheck": "false"}
+            self._account.expected_terms[path] = ExpectedTerms()
             response = await self._call("POST", app, "subscription", form)
+            self._note(path, Change(frozenset(modes), active=True, creates=True), response)
             if response is not None and response.status == 200 and response.body is not None:
                 known[path] = response.body["subscription"]["id"]
         of_app = [(path, number) for path, number in known.items() if path.startswith(f"/{app.name}/")]
@@ -165,22 +168,30 @@ class PartnerActor:
         path, number = of_app[-1]
         if happening[0] == "changes":
             self._observed.subscriptions[path].modes = MODES[0]  # it may get any of both
-            await self._call("PUT", app, f"subscription/{number}", {"modes": "READ,MESSAGE"})
+            response = await self._call("PUT", app, f"subscription/{number}", {"modes": "READ,MESSAGE"})
+            self._note(path, Change(frozenset({"READ", "MESSAGE"})), response)
         elif happening[0] == "pauses":
-            is_paused = _succeeded(await self._call("PUT", app, f"subscription/{number}", {"active": "false"}))
-            paused_s = _now_s()
+            response = await self._call("PUT", app, f"subscription/{number}", {"active": "false"})
+            self._note(path, Change(active=False), response)
+            is_paused, paused_s = _succeeded(response), _now_s()
             await asyncio.sleep(self._choices.between("seconds", 0, 12, of="partner pauses a subscription"))
             if is_paused:
                 self._observed.subscriptions[path].paused.append((paused_s, _now_s()))
             for _ in range(100):
-                if _succeeded(await self._call("PUT", app, f"subscription/{number}", {"active": "true"})):
+                response = await self._call("PUT", app, f"subscription/{number}", {"active": "true"})
+                self._note(path, Change(active=True), response)
+                if _succeeded(response):
                     break
                 await asyncio.sleep(1)
         else:
             response = await self._call("DELETE", app, f"subscription/{number}", None)
+            self._note(path, Change(deletes=True), response)
             if _succeeded(response):
                 self._observed.subscriptions[path].deleted_s = _now_s()
                 del known[path]
+
+    def _note(self, path: str, change: Change, response: Response | None) -> None:
+        self._account.expected_terms[path].note(change, response)
 
     async def _call(self, method: str, app: AppAccount, path: str, form: dict[str, str] | None) -> Response | None:
         headers = {"Authorization": app.token}

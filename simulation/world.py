@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from simulation.accounts import PORTS, Receiver, make_partners, seed_operator, seed_service
 from simulation.administrator import Administrator
+from simulation.agreement import check_states, check_subscriptions
 from simulation.choices import Choices, declare
 from simulation.configuration import Configuration
 from simulation.defects import take_defects
@@ -250,14 +251,17 @@ class World:
         self.observed.broken += find_leftovers([process.waypost for process in self.processes])
         for process in self.processes:
             self.observed.broken += self._memory.find_growth(process.waypost)
-        stored = await self._read("SELECT id, app_id, destination FROM messages")
+        rows = await self._read("SELECT id, app_id, destination, state FROM messages")
+        subscriptions = await self._read("SELECT tag, modes, active FROM subscriptions")
+        expected = {path: terms for partner in self.partners for path, terms in partner.expected_terms.items()}
         self.observed.broken += [
             *check_timing(self.observed, apps),
-            *check_requests(self.observed, stored),
+            *check_requests(self.observed, [row[:3] for row in rows]),
+            *check_states(self.observed, {row.id: row.state for row in rows}),
+            *check_subscriptions(expected, subscriptions),
             *check_limits(self.observed),
             *take_defects(),
         ]
-        rows = await self._read("SELECT state FROM messages")
         return Outcome(
             acknowledged=len(self.observed.acknowledged),
             callbacks=sum(one.site.startswith("receiver") for one in self.observed.exchanges),
