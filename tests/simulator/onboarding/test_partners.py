@@ -133,6 +133,20 @@ async def test_lists_have_the_accounts_of_owner_and_partner(slow: Bench) -> None
     assert shown.body["business_verification_status"] == "not_verified"
 
 
+async def test_reset_keeps_the_owner_of_an_account_and_deletes_sessions_and_codes(slow: Bench) -> None:
+    session = await play(slow)
+
+    await slow.control("POST", "reset")
+    businesses = (await slow.control("GET", "onboarding/businesses")).body["businesses"]
+    again = await play(
+        slow, person_id=session["person_id"], business_id=session["business_id"], waba_id=session["waba_id"]
+    )
+
+    assert [business["business_id"] for business in businesses] == [session["business_id"]]
+    assert len((await slow.control("GET", "onboarding/codes")).body["codes"]) == 1
+    assert (again["event"], again["waba_id"]) == ("FINISH", session["waba_id"])
+
+
 async def test_credit_line_is_shared_with_an_account_once(slow: Bench) -> None:
     session = await play(slow)
     token, waba_id = await get_token(slow, session), session["waba_id"]

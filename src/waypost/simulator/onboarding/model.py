@@ -107,8 +107,8 @@ class AssignedUser(msgspec.Struct, frozen=True):
     tasks: tuple[str, ...]
 
 
-PERSONS: Final = StoredKind("person", OnboardingPerson)
-PORTFOLIOS: Final = StoredKind("portfolio", Portfolio)
+PERSONS: Final = StoredKind("person", OnboardingPerson, survives_reset=True)
+PORTFOLIOS: Final = StoredKind("portfolio", Portfolio, survives_reset=True)
 BUSINESS_APP_NUMBERS: Final = StoredKind("business_app_number", BusinessAppNumber)
 """By digits."""
 CONFIGURATIONS: Final = StoredKind("login_configuration", LoginConfiguration, survives_reset=True)
