@@ -38,6 +38,11 @@ _HANDLERS: Final = (
     handlers.UserMarketingPreferencesHandler,
     handlers.CallPermissionUpdateHandler,
     handlers.AccountUpdateHandler,
+    handlers.EditedMessageHandler,
+    handlers.DeletedMessageHandler,
+    handlers.OutgoingMessageHandler,
+    handlers.OutgoingEditedMessageHandler,
+    handlers.OutgoingDeletedMessageHandler,
 )
 
 

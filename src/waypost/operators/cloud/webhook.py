@@ -193,10 +193,10 @@ def read(item: bytes) -> Event:
 
 def _split_body(account: OperatorAccount, body: bytes, decoded: Any, *, is_damaged: bool) -> list[WebhookItem]:
     """Return the items of a body; in one that is damaged, `msgspec.Raw` stands for each part that cannot be read."""
-    entries = list_or_none(object_of(decoded).get("entry"))
+    entries: list[Any] | None = list_or_none(object_of(decoded).get("entry"))
     if entries is None and "metadata" in object_of(decoded) and "history" in object_of(decoded):
         # The documented sample of a declined history has no envelope. Source: decision 0124.
-        entries = [{"changes": [{"field": "history", "value": decoded}]}]
+        entries = list[Any]([{"changes": [{"field": "history", "value": decoded}]}])
     if entries is None:
         return [unreadable_item(unreadable_group(account.id), "body", body, "it is not an object with a list entry")]
     items: list[WebhookItem] = []
