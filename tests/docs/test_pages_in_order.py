@@ -118,6 +118,12 @@ def check_watch_it_run(output: str) -> None:
     assert '"trace_id": "' in output
 
 
+def check_embedded_signup(output: str) -> None:
+    played, token, armed, *_ = bodies_in(output)
+    assert (played["event"], token["token_type"]) == ("FINISH", "bearer")
+    assert armed["faults"][-1]["what"] == {"break": "callback_first"}
+
+
 # fmt: off
 PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which README.md and docs/README.md list them
     ROOT / "README.md":                     check_quick_start,
@@ -126,6 +132,7 @@ PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which REA
     HOW_TO / "retry-safely.md":             check_retry_safely,
     HOW_TO / "receive-callbacks.md":        check_receive_callbacks,
     HOW_TO / "use-the-simulator-alone.md":  check_simulator_alone,
+    HOW_TO / "try-embedded-signup.md":      check_embedded_signup,
     HOW_TO / "simulate-phones.md":          check_simulate_phones,
     HOW_TO / "simulate-failures.md":        check_simulate_failures,
     HOW_TO / "travel-in-time.md":           check_travel_in_time,
@@ -139,6 +146,7 @@ ELSEWHERE: Final = {  # how-to pages whose commands are not pasted here: another
     "behind-a-proxy":           "test_behind_a_proxy in tests/processes: configurations, no commands",
     "connect-the-cloud-api":    "test_connect_the_cloud_api: a service with an operator of its own",
     "fill-a-template":          "test_fill_a_template: forms, no commands",
+    "intercept-a-program":      "test_command in tests/interception: programs in several languages",
     "media-in-a-bucket":        "needs a bucket",
     "replace-the-secret-key":   "restarts every process with other keys; the command has tests of its own",
     "respond-to-alerts":        "no commands to paste",

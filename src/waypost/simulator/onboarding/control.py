@@ -48,6 +48,7 @@ from waypost.simulator.onboarding.window import (
     shown_screens,
     sign_in,
     take_step,
+    window_path,
 )
 from waypost.simulator.state.accounts import ACCOUNTS, Account, AppAccess
 from waypost.simulator.state.control_parameters import PathAccount, PathApp
@@ -127,9 +128,13 @@ class PlayBody(OpenBody, frozen=True, kw_only=True):
 
 
 class SessionView(Struct, frozen=True, kw_only=True):
-    """A session: the shown screen with what it accepts, what was entered, and what the page gets, in order."""
+    """A session: the shown screen with what it accepts, what was entered, and what the page gets, in order.
+
+    `page` is the path of its window in a browser.
+    """
 
     session_id: str
+    page: str
     app_id: str
     config_id: str
     version: str
@@ -547,6 +552,7 @@ def session_view(session: OnboardingSession) -> SessionView:
         error=None if session.error is None else msgspec.structs.asdict(session.error),
         number=session.number_choice,
         events=page_events(session),
+        page=window_path(session),
     )
 
 

@@ -65,6 +65,7 @@ from waypost.simulator.state.embedded_signup import (
     OBO_EVENT,
     ONLY_ACCESS,
     ONLY_ACCOUNT,
+    OTHER_ORIGIN,
     PRODUCTS,
     RESEND_AFTER_MS,
     SCREENS,
@@ -128,6 +129,7 @@ class OnboardingSession(msgspec.Struct, frozen=True, kw_only=True):
     options: SessionOptions
     breaks: tuple[str, ...]
     opened_ms: int
+    page_key: str  # of the URL of its page: who knows it uses the window
     screen: ScreenName = "sign_in"
     person_id: str = ""
     business_id: str = ""
@@ -179,6 +181,7 @@ async def open_session(
     falls_back: bool | None = None,
     options: SessionOptions | None = None,
     breaks: tuple[str, ...] = (),
+    page_key: str = "",
 ) -> OnboardingSession:
     """Open the window for an app, and return the session at its first screen.
 
@@ -187,6 +190,7 @@ async def open_session(
         extras: as a page gives them to `FB.login`.
         redirect_uri: of a dialog without the script; empty: the window is opened by the script.
         falls_back: whether a deprecated version ignores features; None: as the operator does by the clock.
+        page_key: as the script has chosen it; empty: a new one.
 
     Raises:
         ControlApiError: the configuration is unknown or another app's, or the version is unknown.
@@ -214,6 +218,7 @@ async def open_session(
         options=options or SessionOptions(),
         breaks=breaks,
         opened_ms=now_ms,
+        page_key=page_key or state.ids.secret(),
     )
     await open_partner_webhooks(state, app.app_id)
 
@@ -377,7 +382,7 @@ def choose_business(business_id: str = "", new: NewBusiness | None = None) -> St
                 raise ControlApiError("business_id", "is not managed by the person", accepted, status=409)
             _raise_error(portfolio.error_code)
             return _next_screen(replace(session, business_id=chosen, new_business=None))
-        business = new or _prefilled_business(session)
+        business = new or prefilled_business(session)
         if not _is_name(business.name):
             raise WindowErrorShown(1690090)
         if business.website and not is_web_url(business.website):
@@ -459,7 +464,8 @@ def enter_number(
     """
 
     def step(transaction: Transaction, session: OnboardingSession) -> OnboardingSession:
-        shown = display_name or text_or_none(_prefill(session, "phone").get("displayName")) or session.account_name
+        proposed_name, proposed_category = prefilled_phone(session)
+        shown = display_name or proposed_name or session.account_name
         if session.number_choice == "display_name_only":
             digits = _give_virtual_number(transaction)
         else:
@@ -478,7 +484,7 @@ def enter_number(
                 session,
                 phone_number=digits,
                 display_name=shown or _default_name(transaction, session),
-                category=category or text_or_none(_prefill(session, "phone").get("category")) or "OTHER",
+                category=category or proposed_category or "OTHER",
                 timezone_id=timezone_id,
                 code_sent_ms=None,
             )
@@ -517,11 +523,24 @@ def enter_code(code: str) -> Step:
     return step
 
 
+def offered_assets(session: OnboardingSession) -> list[str]:
+    """Return what may be shared besides the account, as the products ask for it."""
+    return list(dict.fromkeys(name for product in session.products for name in PRODUCTS[product].assets))
+
+
+def offered_choices(session: OnboardingSession) -> list[NumberChoice]:
+    """Return the kinds of numbers that may be chosen, the usual one first; those of the account are chosen by id."""
+    if session.feature in (ONLY_ACCESS, ONLY_ACCOUNT):
+        return []
+    usual: list[NumberChoice] = ["new", "display_name_only"]
+    return ["business_app", *usual] if session.feature == BUSINESS_APP else usual
+
+
 def confirm_permissions(assets: Mapping[str, tuple[str, ...]] | None = None) -> Step:
     """Return the step that confirms the permissions, with what else is shared: pages, ad accounts, data sets."""
 
     def step(transaction: Transaction, session: OnboardingSession) -> OnboardingSession:
-        offered = dict.fromkeys(name for product in session.products for name in PRODUCTS[product].assets)
+        offered = offered_assets(session)
         other = next((name for name in assets or () if name not in offered), None)
         if other is not None:
             accepted = ", ".join(offered) or "none: the configuration has no product with assets"
@@ -589,6 +608,11 @@ def check_window_error(field: str, screen: str, code: int) -> None:
 # What the page gets
 
 
+def window_path(session: OnboardingSession) -> str:
+    """Return the path of the window in a browser."""
+    return f"/dialog/window/{session.page_key}"
+
+
 def page_events(session: OnboardingSession) -> list[dict[str, Any]]:
     """Return what the page gets, in order: the message and the call of its function, each with its time.
 
@@ -608,7 +632,8 @@ def page_events(session: OnboardingSession) -> list[dict[str, Any]]:
             "version": SESSION_INFO_VERSION,
         }
         at_ms = session.ended_ms + message_ms
-        events.append({"kind": "message", "at_ms": at_ms, "origin": options.origin, "data": json.dumps(body)})
+        origin = OTHER_ORIGIN if "other_origin" in session.breaks else options.origin
+        events.append({"kind": "message", "at_ms": at_ms, "origin": origin, "data": json.dumps(body)})
     if callback_ms is not None:
         code = session.code
         response: dict[str, Any] = {
@@ -619,7 +644,7 @@ def page_events(session: OnboardingSession) -> list[dict[str, Any]]:
         if session.redirect_uri:
             event["redirect_url"] = _redirect_url(session)
         events.append(event)
-    first = options.order.partition("_")[0]
+    first = "callback" if "callback_first" in session.breaks else options.order.partition("_")[0]
     return sorted(events, key=lambda event: (event["at_ms"], event["kind"] != first))
 
 
@@ -801,7 +826,14 @@ def _prefill(session: OnboardingSession, name: str) -> Mapping[str, Any]:
     return object_of(session.prefill.get(name))
 
 
-def _prefilled_business(session: OnboardingSession) -> NewBusiness:
+def prefilled_phone(session: OnboardingSession) -> tuple[str, str]:
+    """Return the display name and the category of the number that the page proposes; empty where it proposes none."""
+    members = _prefill(session, "phone")
+    return text_or_none(members.get("displayName")) or "", text_or_none(members.get("category")) or ""
+
+
+def prefilled_business(session: OnboardingSession) -> NewBusiness:
+    """Return the portfolio that the page proposes."""
     members = _prefill(session, "business")
     texts = {name: text_or_none(members.get(name)) or "" for name in ("name", "email", "website")}
     country = text_or_none(object_of(members.get("address")).get("country")) or ""

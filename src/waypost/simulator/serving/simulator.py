@@ -25,6 +25,7 @@ from waypost.simulator.media.model import MEDIA, MEDIA_FILE_PREFIX, add_inbound_
 from waypost.simulator.media.uploads import UPLOAD_FILE_PREFIX, UPLOADS
 from waypost.simulator.messages.held_messages import resume_held
 from waypost.simulator.numbers.model import save_number
+from waypost.simulator.onboarding.window_pages import WindowPages, is_window_path
 from waypost.simulator.reviews import start_reviews
 from waypost.simulator.serving.control_api import ControlApi
 from waypost.simulator.serving.graph_api import GraphApi
@@ -40,7 +41,7 @@ from waypost.simulator.webhooks.webhooks import retry_now, start_loops, start_we
 
 
 class SimulatorApplication:
-    """Dispatches each request to the control API or the Graph API.
+    """Dispatches each request to the control API, the window of embedded signup, or the Graph API.
 
     Its lifespan does nothing: the server's caller opens the simulator.
     """
@@ -48,6 +49,7 @@ class SimulatorApplication:
     def __init__(self, state: SimulatorState) -> None:
         self._graph = GraphApi(state)
         self._control = ControlApi(state)
+        self._window = WindowPages(state)
         self.active_requests = 0
         """Number of Graph API requests in flight."""
 
@@ -61,6 +63,9 @@ class SimulatorApplication:
         elif scope["type"] == "http":
             if scope["path"].startswith("/control/"):
                 await self._control(scope, receive, send)
+                return
+            if is_window_path(scope["path"]):
+                await self._window(scope, receive, send)
                 return
             self.active_requests += 1
             try:

@@ -253,6 +253,10 @@ MAX_ACCOUNT_NAME_CHARS: Final = 255
 RESEND_AFTER_MS: Final = 60_000
 
 
+OTHER_ORIGIN: Final = "https://web.facebook.com"
+"""The second origin of messages, beside `https://www.facebook.com`. Source: onboarding facts 17."""
+
+
 class SignupBreak(NamedTuple):
     """One thing that goes wrong with a signup, though its window was used as it should be."""
 
@@ -277,6 +281,8 @@ BREAKS: Final = {  # Source: facts 14.9
     "code_used": SignupBreak("Somebody has exchanged the code before the page gets it."),
     "field_not_subscribed": SignupBreak("The app's webhook loses the field `messages` at the end of the signup."),
     "secret_rotated": SignupBreak("The app's secret is another at the end of the signup."),
+    "callback_first": SignupBreak("The page's callback is called before it gets the message of the session."),
+    "other_origin": SignupBreak(f"The message of the session comes from `{OTHER_ORIGIN}`."),
     "message_never": SignupBreak("The page never gets the message of the session."),
     "message_late": SignupBreak("The page gets the message of the session after 40 s."),
     "callback_never": SignupBreak("The page's callback is never called."),
