@@ -54,6 +54,8 @@ QUERIES: Final = [
     b"access_token=x&input_token=%ff", b"languages=%5B&category=x&button_types=%7B", b"mid=x&hash=%00",
     b"hub.mode=subscribe&grant_type=x&client_id=x&client_secret=", b"to=%ff&callback_data=%00",
 ]  # fmt: skip
+SHARED_ID: Final = "2000000000000003"
+"""The number that is shared with the business app."""
 NAMES: Final = {
     "{phone}": [ANN, "x", "٣" * 10, "9" * 400],
     "{name}": ["crowd", "x", "%2e%2e"],
@@ -158,6 +160,28 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/numbers/{phone_number_id}/sending-restriction": {"name": "LOCKED", "for_ms": 5},
     "/control/numbers/{phone_number_id}/recipients": {"phones": [ANN]},
     "/control/numbers/{phone_number_id}/upgrade": {"throughput": 5},
+    "/control/numbers/{phone_number_id}/business-app/connect": {"app_version": "2.24.17", "shares_history": False},
+    "/control/numbers/{phone_number_id}/business-app": {"app_version": "2.24.17", "shares_history": False,
+                                      "is_offline": False, "sync": {"chunk_messages": 5, "contacts_per_webhook": 5,
+                                      "order": "shuffled", "duplicates": 0.5, "lowercase_statuses": True,
+                                      "marks_own": True, "declines_without_envelope": True, "seed": "x"}},
+    "/control/numbers/{phone_number_id}/business-app/disconnect": {"reason": "CHANGE_NUMBER", "initiated_by": "USER"},
+    "/control/numbers/{phone_number_id}/business-app/companions": {"kind": "web"},
+    "/control/numbers/{phone_number_id}/business-app/companions/{companion_id}": {"is_offline": True},
+    "/control/numbers/{phone_number_id}/business-app/contacts/{phone}": {"full_name": "x", "first_name": "x"},
+    "/control/numbers/{phone_number_id}/business-app/history": {"messages": [{"phone": ANN, "is_own": True, "at_ms": 5,
+                                      "type": "location", "location": {"latitude": 1, "longitude": 1},
+                                      "status": "READ"}]},
+    "/control/numbers/{phone_number_id}/business-app/history/generate": {"messages": 5, "threads": 2, "days": 5,
+                                      "media_share": 0.5, "unsupported_share": 0.1, "first_phone": "15557000000",
+                                      "seed": "x"},
+    "/control/numbers/{phone_number_id}/business-app/messages": {"to": ANN, "type": "location", "text": "x",
+                                      "location": {"latitude": 1, "longitude": 1}, "context_id": "APP_MESSAGE",
+                                      "companion_id": "COMPANION"},
+    "/control/numbers/{phone_number_id}/business-app/messages/{wamid}/edit": {"text": "x"},
+    "/control/numbers/{phone_number_id}/business-app/messages/{wamid}/revoke": {},
+    "/control/phones/{phone}/messages/{wamid}/edit": {"text": "x"},
+    "/control/phones/{phone}/messages/{wamid}/revoke": {},
     "/control/phones/{phone}/identity": {"hash": "x"},
     "/control/flows/{flow_id}/status": {"status": "BLOCKED"},
     "/control/onboarding/people":    {"name": "x", "error_code": 4612001},
@@ -282,13 +306,15 @@ class SimulatorClient:
             waba_id=WABA, template_id=TEMPLATE, name="seeded", language="en_US", category="MARKETING",
             components=[{"type": "BODY", "text": "Hello {{1}}, how are you", "example": {"body_text": "A"}}],
         )  # fmt: skip
-        await simulator.send_phone_text(phone=ANN, to=BUSINESS, text="Hi")
+        wamid = await simulator.send_phone_text(phone=ANN, to=BUSINESS, text="Hi")
         media_id = await simulator.save_inbound_media(to=BUSINESS, content=b"x", mime_type="text/plain")
         flow = {"name": "one", "categories": ["OTHER"]}
         _, created_flow = await self._request("graph", "POST", f"/v25.0/{WABA}/flows", b"", json.dumps(flow).encode())
         query = b"file_length=5&file_type=image/png&file_name=a"
         _, upload = await self._request("graph", "POST", f"/v25.0/{APP}/uploads", query)
         self.messages = {
+            "OWN": wamid,
+            **await self._share_number(),
             "WAMID": await self._send_interactive(BUTTONS),
             "FORM": await self._send_interactive(FORM_SENT),
             "ORDER": await self._send_interactive(ORDER_SENT),
@@ -320,6 +346,17 @@ class SimulatorClient:
             AppPartner: self.messages["CREDIT_LINE"], CreditAllocation: self.messages["ALLOCATION"],
             Business: partner_id(APP), Signup: f"signups/{json.loads(signup)['id']}",
         }  # fmt: skip
+
+    async def _share_number(self) -> dict[str, str]:
+        """Connect the app of a second number, and return its linked device and its message."""
+        app = f"/control/numbers/{SHARED_ID}/business-app"
+        number = {"waba_id": WABA, "phone_number": "15550003333", "name": "Shop Two"}
+        await self._request("control", "PUT", f"/control/numbers/{SHARED_ID}", b"", json.dumps(number).encode())
+        await self._request("control", "POST", f"{app}/connect", b"", b"{}")
+        _, companion = await self._request("control", "POST", f"{app}/companions", b"", b"{}")
+        message = json.dumps({"to": ANN, "text": "x"}).encode()
+        _, sent = await self._request("control", "POST", f"{app}/messages", b"", message)
+        return {"COMPANION": json.loads(companion)["companion_id"], "APP_MESSAGE": json.loads(sent)["wamid"]}
 
     async def _onboard(self) -> None:
         """Give the account to a business that has given access to it, and leave a session on each screen."""
@@ -396,6 +433,12 @@ def fill_path(client: SimulatorClient, path: str) -> Iterator[str]:
     """Yield the path with every combination of ids, existing ones first."""
     names = {**NAMES, "{flow_id}": [client.ids[Flow], "x"], "{media_id}": [client.ids[SimulatedMedia], "x"]}
     names |= {"{group_id}": [client.ids[SimulatedGroup], "x"], "{call_id}": [client.messages["CALL_ID"], "x"]}
+    is_of_app = "/business-app" in path and not path.endswith("/connect")
+    if is_of_app:
+        names["{phone_number_id}"] = [SHARED_ID, NUMBER_ID, "x"]
+    names["{companion_id}"] = [client.messages["COMPANION"], "x"]
+    if is_of_app or path.endswith(("/edit", "/revoke")):
+        names["{wamid}"] = [client.messages["APP_MESSAGE" if is_of_app else "OWN"], "x"]
     step = path.rpartition("/")[2]
     names["{session_id}"] = [client.sessions.get(SCREEN_OF_STEP.get(step, step), client.sessions["terms"]), "x"]
     placeholders = re.findall(r"{\w+}", path)

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from waypost.base.clock import DAY_MS
 from waypost.base.ids import Ids
+from waypost.simulator.apis.field_types import accepts
 from waypost.simulator.messages.sending import received_wamid, sent_wamid
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.business_apps import BUSINESS_CONTACTS, BusinessContact
@@ -45,7 +46,7 @@ class HistoryPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     days: Annotated[int, Meta(ge=1, le=400)] = 170
     media_share: Annotated[float, Meta(ge=0, le=1)] = 0.12
     unsupported_share: Annotated[float, Meta(ge=0, le=1)] = 0.02
-    first_phone: Annotated[str, Meta(pattern="^[1-9][0-9]{7,14}$")] = "15557000000"
+    first_phone: Annotated[str, accepts("8 to 15 digits, the first not 0", "^[1-9][0-9]{7,14}$")] = "15557000000"
     seed: str = "1"
 
 
