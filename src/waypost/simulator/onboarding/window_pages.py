@@ -7,7 +7,7 @@
 | `/dialog/window/{key}` | the window's shown screen |
 | `/dialog/window/{key}/events`, `…/close` | what the script asks for, and that its user has closed the window |
 
-Source: onboarding facts 9 to 11; the operator's page "Implementation".
+Source: facts 14.1, 14.2, 14.3; decision 0123.
 """
 
 import json

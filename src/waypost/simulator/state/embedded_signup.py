@@ -254,7 +254,7 @@ RESEND_AFTER_MS: Final = 60_000
 
 
 OTHER_ORIGIN: Final = "https://web.facebook.com"
-"""The second origin of messages, beside `https://www.facebook.com`. Source: onboarding facts 17."""
+"""The second origin of messages, beside `https://www.facebook.com`. Source: facts 14.9."""
 
 
 class SignupBreak(NamedTuple):
