@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from simulation.memory import CACHES, COUNTED, MAX_GROWTH, SMALL, find_growth, measure
 from tests.support.manual_clock import ManualClock
@@ -22,14 +23,14 @@ def test_every_cache_of_the_table_is_one_of_the_service(tmp_path: Path) -> None:
 
 
 def test_entries_of_a_collection_that_is_not_in_the_table_are_counted(tmp_path: Path) -> None:
-    service = make_service(tmp_path)
+    service: Any = make_service(tmp_path)
     before = measure(service)
     assert "InFlightMarks._marking" not in {*CACHES, *COUNTED}
     marking = service._callbacks._marks._marking
 
-    marking.update({nth: nth for nth in range(MAX_GROWTH)})  # type: ignore[misc]
+    marking.update({nth: nth for nth in range(MAX_GROWTH)})
     few = [*find_growth(before, measure(service), {})]
-    marking[MAX_GROWTH] = MAX_GROWTH  # type: ignore[index,assignment]
+    marking[MAX_GROWTH] = MAX_GROWTH
 
     assert few == []
     assert [text.split()[0] for text in find_growth(before, measure(service), {})] == ["InFlightMarks._marking"]

@@ -21,7 +21,9 @@ def attempt(callback_id: str, began_s: float, status: int) -> Exchange:
 
 def observe(*exchanges: Exchange) -> Observed:
     return Observed(
-        [*exchanges], uncertain_for_s=[90], subscriptions={PATH: SubscriptionTerms("app", ("READ",), is_steady=True)}
+        exchanges=[*exchanges],
+        uncertain_for_s=[90],
+        subscriptions={PATH: SubscriptionTerms("app", ("READ",), is_steady=True)},
     )
 
 
@@ -62,7 +64,7 @@ def test_number_that_sends_too_fast_is_found() -> None:
 
 def test_mark_that_outlives_its_request_is_found() -> None:
     async def marks(now_s: float, observed: Observed) -> list[str]:
-        asyncio.get_running_loop().time = lambda: now_s  # type: ignore[method-assign]
+        asyncio.get_running_loop().time = lambda: now_s
         return list(find_stale_marks(observed, [("a", IN_FLIGHT), ("b", 0), ("c", IN_FLIGHT)]))
 
     observed = observe(attempt("a", 10, 500), attempt("b", 10, 500))

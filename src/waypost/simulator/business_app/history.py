@@ -52,7 +52,7 @@ class HistoryPlan(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 # fmt: off
 _NAMES: Final = (
-    "Ann Ames", "Bo Berg", "Carla Conti", "Dev Das", "Eva Ek", "Femi Falola", "Gita Gupta", "Hugo Hall", "Ines Ibarra",
+    "Ann Ames", "Bo Berg", "Carla Conti", "Dev Das", "Eva Ek", "Femi Falola", "Gita Gupta", "Hugo Hall", "Ida Ibarra",
     "Jo Jansen", "Kofi Kane", "Lena Lang",
 )
 _USER_TEXTS: Final = (
