@@ -23,10 +23,7 @@ OPERATOR_RETRY_SCHEDULES_S: Final = {  # Source: operator's facts 5.2, 5.3, 8
     RetryReason.CREDENTIAL: (60, 120, 300),  # until a new token is set
     RetryReason.ONCE: (1,),  # tried once more, then final
 }
-ONBOARDING_RETRY_SCHEDULE_S: Final = (
-    5,
-    30,
-)  # of each step; clients wait for it for five minutes. Source: decision 0125
+ONBOARDING_RETRY_SCHEDULE_S: Final = (5, 30)  # of each step; clients wait five minutes. Source: decision 0125
 CALLBACK_RETRY_SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; a day long is ours
     *(1, 5, 30, 120, 300, 900, 1800),
     *(3600, 7200, 14400, 21600, 28800, 36000),
