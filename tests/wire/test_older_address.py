@@ -56,7 +56,8 @@ async def test_responses_to_defects_have_the_deprecation_header(error: Exception
 
     sent: list[MutableMapping[str, Any]] = []
     endpoint = ApiEndpoint(
-        cast("Services", SimpleNamespace(held=False, rejections=None)), replace(DEPRECATED[0], endpoint=broken)
+        cast("Services", SimpleNamespace(held=False, limiter=None, rejections=None)),
+        replace(DEPRECATED[0], endpoint=broken),
     )
 
     await endpoint({"type": "http", "path": DEPRECATED[0].path, "headers": []}, receive, send)

@@ -229,7 +229,8 @@ SCENARIOS: Final[dict[tuple[str, str], Scenario]] = {
 
 
 def test_every_kind_of_fault_has_a_scenario() -> None:
-    assert set(SCENARIOS) == {(kind.target, kind.name) for kind in FAULT_KINDS}
+    in_window = "onboarding"  # those of the signup window have tests of their own: no message meets them
+    assert set(SCENARIOS) == {(kind.target, kind.name) for kind in FAULT_KINDS if kind.target != in_window}
 
 
 @pytest.mark.parametrize("kind", SCENARIOS, ids=lambda kind: " ".join(kind))

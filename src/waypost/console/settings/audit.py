@@ -29,6 +29,7 @@ API_ACTIONS: Final[Mapping[str, str]] = {  # method and path template, and what 
     "POST /admin/api-keys/revoke":                                         "Revoke an API key",
     "POST /admin/apps":                                                    "Create an app",
     "POST /admin/apps/{app_id}/connect":                                   "Connect an app to its number",
+    "POST /admin/apps/{app_id}/onboard":                                   "Begin the onboarding of an app",
     "POST /admin/apps/{app_id}/token/revoke":                              "Replace an app token",
     "PUT /admin/apps/{app_id}/rates":                                      "Set rate limits of an app",
     "PUT /admin/apps/{app_id}/operator":                                   "Switch an app to another operator account",
