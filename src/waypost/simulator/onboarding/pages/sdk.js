@@ -9,7 +9,8 @@
   const unknown = () => ({ authResponse: null, status: "unknown" });
 
   function newKey() {
-    return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
   async function ask(path, options) {
@@ -35,7 +36,8 @@
       let state;
       try {
         const wasClosed = dialog.closed;
-        state = await ask(path + (wasClosed && !isClosed ? "/close" : "/events"), wasClosed && !isClosed ? { method: "POST" } : {});
+        const closes = wasClosed && !isClosed; // the window was closed since the last time
+        state = await ask(path + (closes ? "/close" : "/events"), closes ? { method: "POST" } : {});
         isClosed = wasClosed;
       } catch (_error) {
         continue; // the operator is away: it will be asked again
@@ -78,7 +80,8 @@
     getUserID: () => "",
     api(...parameters) {
       const callback = parameters.find((one) => typeof one === "function");
-      const error = { message: "An active access token must be used: a signup gives a code, for the server.", type: "OAuthException", code: 2500 };
+      const message = "An active access token must be used: a signup gives a code, for the server.";
+      const error = { message, type: "OAuthException", code: 2500 };
       setTimeout(() => callback && callback({ error }));
     },
     Event: {
