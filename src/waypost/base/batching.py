@@ -7,7 +7,8 @@ Under light load a caller waits for its own commit only, under heavy load many s
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from waypost.base.telemetry.counters import CommitCounters
@@ -16,8 +17,11 @@ from waypost.base.threads import Executor
 CommitWork = Callable[[Any, Sequence[Any]], Sequence[Any]]
 """Called with a connection and all waiting items of this work; returns one result for each item."""
 
-Transaction = Callable[[Callable[[Any], None]], None]
-"""Runs a function of a connection in one transaction: committed on return, rolled back on an exception."""
+Transaction = Callable[[Mapping[CommitWork, Sequence[Any]]], Sequence[Sequence[Any]]]
+"""Runs every work with its items in one transaction: committed on return, rolled back on an exception.
+
+Returns the results of each work, in the order of the works.
+"""
 
 WaitingItem = tuple[CommitWork, Any, "asyncio.Future[Any]"]
 ItemOutcome = tuple["asyncio.Future[Any]", Any, Exception | None]
@@ -110,7 +114,7 @@ class GroupCommit:
         self._idle.clear()
         self._executor.submit(self._commit, self._loop, batch)
 
-    def _finish_batch(self, outcomes: list[ItemOutcome]) -> None:
+    def _finish_batch(self, outcomes: Iterable[ItemOutcome]) -> None:
         for future, result, error in outcomes:
             if future.done():  # its caller was cancelled; the work is committed all the same
                 continue
@@ -129,47 +133,46 @@ class GroupCommit:
 
     def _commit(self, loop: asyncio.AbstractEventLoop, batch: list[WaitingItem]) -> None:
         """Run one transaction on the writer's thread, with one callback to the loop."""
-        outcomes: list[ItemOutcome]
-        try:
-            outcomes = self._run_batch(batch)
-        except Exception as error:  # noqa: BLE001  retrying each item alone shows which one is at fault
-            if self._shared_error is not None and isinstance(error, self._shared_error):
-                self.counts.failed += len(batch)
-                outcomes = [(future, None, error) for _, _, future in batch]
-            elif len(batch) == 1:
-                self.counts.failed += 1
-                outcomes = [(batch[0][2], None, error)]
-            else:
-                self.counts.split_batches += 1
-                outcomes = [self._run_alone(waiting_item) for waiting_item in batch]
-        loop.call_soon_threadsafe(self._finish_batch, outcomes)
-        del batch, outcomes  # this frame may still run when the others are cleared
-
-    def _run_batch(self, batch: list[WaitingItem]) -> list[ItemOutcome]:
-        kinds: dict[CommitWork, tuple[list[Any], list[asyncio.Future[Any]]]] = {}
+        items_of: dict[CommitWork, list[Any]] = {}
+        futures_of: dict[CommitWork, list[asyncio.Future[Any]]] = {}
         for work, item, future in batch:
-            items, futures = kinds.setdefault(work, ([], []))
-            items.append(item)
-            futures.append(future)
-        if self._first_work is not None and self._first_work in kinds:
-            kinds = {self._first_work: kinds.pop(self._first_work), **kinds}
+            if work in items_of:
+                items_of[work].append(item)
+                futures_of[work].append(future)
+            else:
+                items_of[work], futures_of[work] = [item], [future]
+        first = self._first_work
+        if first is not None and first in items_of:
+            items_of, futures_of = (
+                {first: items_of.pop(first), **items_of},
+                {first: futures_of.pop(first), **futures_of},
+            )
         outcomes: list[ItemOutcome] = []
-
-        def run_all(connection: Any) -> None:
-            outcomes.clear()  # a transaction that conflicted with another is run again
-            for work, (items, futures) in kinds.items():
-                for future, result in zip(futures, work(connection, items), strict=True):
-                    outcomes.append((future, result, None))
-
         began_s = time.perf_counter()
-        self._transaction(run_all)
-        self.counts.took_s.add(time.perf_counter() - began_s)
-        self.counts.items.add(len(batch))
-        return outcomes
+        try:
+            for futures, results in zip(futures_of.values(), self._transaction(items_of), strict=True):
+                outcomes.extend(zip(futures, results, repeat(None)))
+            self.counts.record_commit(len(batch), time.perf_counter() - began_s)
+        except Exception as error:  # noqa: BLE001  returned to the callers
+            outcomes = self._outcomes_after(batch, error)
+        loop.call_soon_threadsafe(self._finish_batch, outcomes)
+        del batch, items_of, futures_of, outcomes  # this frame may still run when the others are cleared
+
+    def _outcomes_after(self, batch: list[WaitingItem], error: Exception) -> list[ItemOutcome]:
+        """Return the outcomes of a batch that has failed; running each item alone shows which one is at fault."""
+        if len(batch) > 1 and (self._shared_error is None or not isinstance(error, self._shared_error)):
+            self.counts.split_batches += 1
+            return [self._run_alone(waiting_item) for waiting_item in batch]
+        self.counts.failed += len(batch)
+        return [(future, None, error) for _, _, future in batch]
 
     def _run_alone(self, waiting_item: WaitingItem) -> ItemOutcome:
+        work, item, future = waiting_item
+        began_s = time.perf_counter()
         try:
-            return self._run_batch([waiting_item])[0]
+            result = self._transaction({work: [item]})[0][0]
         except Exception as error:  # noqa: BLE001  returned to the caller at fault
             self.counts.failed += 1
-            return waiting_item[2], None, error
+            return future, None, error
+        self.counts.record_commit(1, time.perf_counter() - began_s)
+        return future, result, None

@@ -84,12 +84,11 @@ class CallbackReader:
             for subscription_id in read_ids - read.keys():
                 self._cached.pop(subscription_id, None)
         now_ms = self._clock.now_ms()
-        keys = {
-            subscription_id: tuple(
-                key for serial in subscription.serials(now_ms) for key in self._keys_of(subscription_id, serial)
-            )
-            for subscription_id, subscription in subscriptions.items()
-        }
+        keys: dict[int, tuple[bytes, ...]] = {}
+        for subscription_id, subscription in subscriptions.items():
+            keys[subscription_id] = ()
+            for serial in subscription.serials(now_ms):
+                keys[subscription_id] += tuple(self._keys_of(subscription_id, serial))
         return CallbackBatch(rows, subscriptions, first_ms, keys, read_ids)
 
     def _keys_of(self, subscription_id: int, serial: int) -> list[bytes]:

@@ -74,15 +74,16 @@ class CallbackSender:
         """Read the callbacks and subscriptions of a batch together, and update each receiver."""
         self._reads += 1
         read_number = self._reads
-        subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
-        receivers = {subscription_id: self.admission.receivers[subscription_id] for subscription_id in subscription_ids}
-        # Only where callbacks flow is a cached subscription good enough.
-        fresh_ids = {
-            subscription_id
-            for subscription_id, receiver in receivers.items()
-            if not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED
-        }
-        batch = await self._reader.read(jobs, subscription_ids, fresh_ids)
+        receivers: dict[int, CallbackReceiver] = {}
+        fresh_ids: set[int] = set()
+        for job in jobs:
+            subscription_id = group_subscription_id(job.concurrency_group)
+            if subscription_id not in receivers:
+                receiver = receivers[subscription_id] = self.admission.receivers[subscription_id]
+                # Only where callbacks flow is a cached subscription good enough.
+                if not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED:
+                    fresh_ids.add(subscription_id)
+        batch = await self._reader.read(jobs, receivers.keys(), fresh_ids)
         for subscription_id in batch.read_ids:
             receiver = receivers[subscription_id]
             was_known = receiver.is_known
@@ -130,9 +131,10 @@ class CallbackSender:
             checks.append(self._queue.is_lease_held(job))
             return all(checks)
 
+        may_send = None if self._context.database.is_exclusive else is_lease_held  # no other process is there
         try:
             at_ms, headers = self._clock.now_ms(), make_headers(row, subscription, batch.keys[subscription_id])
-            response = await self._context.outbound.post(subscription.url, row.body, headers, may_send=is_lease_held)
+            response = await self._context.outbound.post(subscription.url, row.body, headers, may_send=may_send)
         finally:
             marking = self._marks.end(job)
             if marking is not None:

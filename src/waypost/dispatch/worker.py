@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from sqlalchemy import Connection
@@ -142,6 +143,7 @@ class OutboundDispatcher:
         batch = await self._read_batch(jobs)
         work: dict[Job, JobWork] = {}
         sendings: list[_Sending] = []
+        references: list[tuple[str, ...]] = []  # of each message, the media that it refers to
         for job in jobs:
             failure = self._retries.upload_failures.pop(job, None)
             row = batch.rows.get(job.subject.id)
@@ -165,17 +167,17 @@ class OutboundDispatcher:
                     work[job] = partial(self._apply_upload_failure, job, row, route, failure)
                 else:
                     sendings.append(_Sending(job, row, message, route))
-        references = [media_references(sending.message.content) for sending in sendings]
+                    references.append(media_references(message.content))
         if any(references):  # most refer to none
             await self._find_media(sendings, references)
-        # A job whose media must be uploaded first is not being sent, and takes no slot while it waits: however slow an
-        # upload is, it delays only those who need it. Then the job is claimed again.
-        for sending in sendings:
-            if sending.media.missing:
-                work[sending.job] = partial(self._upload_first, sending)
-        sendings = [sending for sending in sendings if not sending.media.missing]
+            # A job whose media must be uploaded first is not being sent, and takes no slot while it waits: however slow
+            # an upload is, it delays only those who need it. Then the job is claimed again.
+            for sending in sendings:
+                if sending.media.missing:
+                    work[sending.job] = partial(self._upload_first, sending)
+            sendings = [sending for sending in sendings if not sending.media.missing]
         if sendings:
-            marked = set(await self._queue.mark_in_flight([sending.job for sending in sendings]))
+            marked = set(await self._queue.mark_in_flight(list(map(attrgetter("job"), sendings))))
             for sending in sendings:
                 job = sending.job
                 if job not in marked:  # another process works it now: the lease ran out
@@ -184,13 +186,15 @@ class OutboundDispatcher:
                 work[job] = partial(self._send, sending, batch)
                 if tracer.is_enabled:
                     tracer.record(TraceStep.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
-        return [(job, work[job]) for job in jobs]
+        return list(zip(jobs, map(work.__getitem__, jobs), strict=True))
 
     async def _read_batch(self, jobs: Sequence[Job]) -> OutboundBatch:
         """Read what jobs are about; nothing where all is in memory, as after the acceptance of messages."""
-        ids = {job.subject.id for job in jobs}
-        # Nothing can have changed since these were enqueued.
-        untouched = {job.subject.id for job in jobs if not (job.attempt or job.defects or job.was_in_flight)}
+        ids, untouched = set[str](), set[str]()
+        for job in jobs:
+            ids.add(job.subject.id)
+            if not (job.attempt or job.defects or job.was_in_flight):  # nothing can have changed since it was enqueued
+                untouched.add(job.subject.id)
         rows = self._context.database.cache.pop_rows(CACHED_MESSAGES, untouched)
         messages = {row.id: decode_message(row) for row in rows.values() if row.content}
         if len(rows) == len(ids) and not any(reply_target_id(message.content) for message in messages.values()):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -65,15 +66,14 @@ class EventLookup:
                     continue
         self._former_operators: dict[tuple[str, str, int], bool] = {}
         self._by_id = messages_by_ids(connection, ours)
-        missing = {
-            event.operator_message_id
-            for event in statuses
-            if event.message_id is not None and event.message_id not in self._by_id
-        }
-        self._by_operator_id = messages_by_operator_ids(connection, theirs | missing)
+        if len(self._by_id) < len(ours):
+            for event in statuses:
+                if event.message_id is not None and event.message_id not in self._by_id:
+                    theirs.add(event.operator_message_id)
+        self._by_operator_id = messages_by_operator_ids(connection, theirs) if theirs else {}
         self._apps: dict[str, tuple[App | None, str | None]] = {}
         rows = (*self._by_id.values(), *self._by_operator_id.values())
-        self._apps |= apps_with_operators(connection, {row.app_id for row in rows})
+        self._apps |= apps_with_operators(connection, set(map(attrgetter("app_id"), rows)))
 
     @property
     def app_ids(self) -> Set[str]:

@@ -13,6 +13,7 @@ from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.app import OperatorAccount
 from waypost.domain.event import InboundWebhook, WebhookItem, unreadable_group, unreadable_item
 from waypost.events.worker import EventIngester
+from waypost.operators.contract import Operator
 from waypost.queue.context import StageContext
 
 MAX_WEBHOOK_BYTES = 8 * 1024 * 1024
@@ -64,15 +65,16 @@ class WebhookEndpoint:
             self._log.warning("a webhook was rejected: it is too large", max_bytes=MAX_WEBHOOK_BYTES)
             self.counts["too large"] += 1
             return PlainTextResponse(f"at most {MAX_WEBHOOK_BYTES} bytes", 413)
-        if account is None or not self._context.operators.adapter(account).is_signed(account, request.headers, body):
+        adapter = None if account is None else self._context.operators.adapter(account)
+        if account is None or adapter is None or not adapter.is_signed(account, request.headers, body):
             self._log.warning("a webhook with a wrong signature was rejected", size_bytes=len(body))
             self.counts["wrong signature"] += 1
             return PlainTextResponse("wrong signature", 401)
         mark_authenticated(request.scope)
         if len(body) > MAX_BYTES_SPLIT_IN_THE_LOOP:
-            items = await asyncio.to_thread(self._split, account, body)
+            items = await asyncio.to_thread(self._split, adapter, account, body)
         else:
-            items = self._split(account, body)
+            items = self._split(adapter, account, body)
         webhook = InboundWebhook(self._context.ids.new(), account.id, self._context.clock.now_ms(), body, items)
         await self._ingester.receive(account, webhook)
         self.counts["stored"] += 1
@@ -90,10 +92,10 @@ class WebhookEndpoint:
                 )
         return Response(status_code=200)
 
-    def _split(self, account: OperatorAccount, body: bytes) -> tuple[WebhookItem, ...]:
+    def _split(self, adapter: Operator, account: OperatorAccount, body: bytes) -> tuple[WebhookItem, ...]:
         """Return the items of a body; one that our own code fails on is an item that cannot be read."""
         try:
-            return tuple(self._context.operators.adapter(account).split(account, body))
+            return tuple(adapter.split(account, body))
         except Exception as error:  # noqa: BLE001  a defect must not make the operator post it until it gives up
             self._log.warning("a webhook could not be split", operator_account=account.id, exc_info=error)
             defect = f"a defect: {type(error).__name__}"

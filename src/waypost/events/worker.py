@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -11,7 +12,7 @@ from sqlalchemy import Connection
 from waypost.base.ids import is_uuid
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.domain.app import OperatorAccount
+from waypost.domain.app import App, OperatorAccount
 from waypost.domain.event import (
     AccountEvent,
     CategoryEvent,
@@ -39,6 +40,7 @@ from waypost.queue.context import StageContext
 from waypost.queue.job import Job, PermanentDefect
 from waypost.queue.worker import JobWork, PreparedJobs, failing_work
 from waypost.store.contract import StoreUnavailable
+from waypost.store.messages.messages import MessageRow
 from waypost.store.queue.inbound_webhooks import (
     CACHED_ITEMS,
     NewItem,
@@ -128,12 +130,17 @@ class EventIngester:
         self, connection: Connection, received: Sequence[_ReceivedWebhook]
     ) -> list[Sequence[_ReadItem]]:
         """Store webhooks, and apply what does not have to wait for an earlier item; return what was applied of each."""
-        record_bodies(connection, [webhook for webhook, _ in received])
+        record_bodies(connection, list(map(attrgetter("webhook"), received)))
         items = _classify_items(connection, received)
+        ids_by_item: dict[int, int | None] = {}
         stored = [item for item in items if item.is_stored]
-        ids = record_items(connection, [NewItem(item.webhook, item.item, item.is_queued) for item in stored])
-        ids_by_item = {id(item): item_id for item, item_id in zip(stored, ids, strict=True)}
-        applied: dict[str, list[_ReadItem]] = {webhook.id: [] for webhook, _ in received}
+        if stored:
+            ids = record_items(connection, [NewItem(item.webhook, item.item, item.is_queued) for item in stored])
+            ids_by_item = dict(zip(map(id, stored), ids, strict=True))
+        applied: dict[str, list[_ReadItem]] = {}
+        for webhook, _ in received:
+            applied[webhook.id] = []
+        to_apply: list[_ReadItem] = []
         repeated: list[ReviewEvent | QualityEvent | CategoryEvent] = []
         for item in items:
             item_id = ids_by_item.get(id(item), 0)
@@ -144,8 +151,10 @@ class EventIngester:
             if item.event is None or item.is_queued:
                 continue
             webhook = item.webhook
-            applied[webhook.id].append(_ReadItem(0, item_id, webhook.operator_account_id, item.event))
-        self._apply_events(connection, [item for items in applied.values() for item in items])
+            read_item = _ReadItem(0, item_id, webhook.operator_account_id, item.event)
+            applied[webhook.id].append(read_item)
+            to_apply.append(read_item)
+        self._apply_events(connection, to_apply)
         for event in repeated:
             check_repeated_event(connection, event, self._context.clock.now_ms())
         return list(applied.values())
@@ -244,15 +253,15 @@ class EventIngester:
         stage = self._context
         at_ms = stage.clock.now_ms()
         recorder = StateChangeRecorder(connection, stage.ids, at_ms, hold_ms=stage.hold_ms)
-        lookup = EventLookup(connection, [item.event for item in items])
+        lookup = EventLookup(connection, map(attrgetter("event"), items))
         recorder.read_subscriptions(lookup.app_ids)
         names = LearnedNames(connection, self._known_names)
         context = EventContext(connection, recorder, lookup, stage.ids, at_ms, stage.public_url, names, self.ignored)
-        statuses = {  # with their messages
-            n: (event, lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id))
-            for n, (_, _, account_id, event) in enumerate(items)
-            if isinstance(event, StatusEvent)
-        }
+        statuses: dict[int, tuple[StatusEvent, tuple[MessageRow, App] | None]] = {}  # with their messages
+        for n, (_, _, account_id, event) in enumerate(items):
+            if isinstance(event, StatusEvent):
+                message = lookup.find_message_of_account(event.message_id, event.operator_message_id, account_id)
+                statuses[n] = event, message
         # An event that may give a number or a user id to another person is applied in its turn, and so are all then.
         if len(statuses) == len(items) or not any(_may_move_names(item.event) for item in items):
             record_user_ids(context, statuses.values())
@@ -278,12 +287,13 @@ class EventIngester:
 
 def _classify_items(connection: Connection, received: Sequence[_ReceivedWebhook]) -> list[_ReceivedItem]:
     """Return the items of webhooks in order; one that follows an item with a job gets a job too."""
-    items = [
-        (webhook, item, event)
-        for webhook, events in received
-        for item, event in zip(webhook.items, events, strict=True)
-    ]
-    busy = busy_groups(connection, {item.concurrency_group for _, item, _ in items})
+    items: list[tuple[InboundWebhook, WebhookItem, Event | None]] = []
+    groups: set[str] = set()
+    for webhook, events in received:
+        for item, event in zip(webhook.items, events, strict=True):
+            items.append((webhook, item, event))
+            groups.add(item.concurrency_group)
+    busy = busy_groups(connection, groups)
     queued_keys: set[tuple[str, str]] = set()
     classified: list[_ReceivedItem] = []
     for webhook, item, event in items:

@@ -254,7 +254,8 @@ class StateChangeRecorder:
         unknown = apps - self._subscriptions_by_app.keys()
         if not unknown:
             return
-        self._subscriptions_by_app |= {app_id: [] for app_id in unknown}
+        for app_id in unknown:
+            self._subscriptions_by_app[app_id] = []
         for row in active_subscriptions(self._connection, unknown):
             modes = frozenset(row.modes.split(","))
             subscription = _ActiveSubscription(row.id, row.version, modes, row.version == 3 and MODE_ALL in modes)

@@ -417,14 +417,6 @@ class QueueScheduler:
         """True if something is being read from the store, or is about to be."""
         return any(group.is_reading or group.needs_read for group in self.groups.values())
 
-    @property
-    def has_more_to_read(self) -> bool:
-        """True if another read is to be made before what is in memory is all that can be claimed."""
-        for group in self.groups.values():  # noqa: SIM110  after each claim
-            if group.more and group.needs_read:
-                return True
-        return False
-
     def claim_due(self, *, at_most: int, share: int, now_ms: int, may_start: MayStart | None) -> list[Job]:
         """Return due heads, one of each group in turn, no group beyond its share.
 

@@ -80,18 +80,21 @@ def read_jobs(queue_name: QueueName, group: str, rows: Iterable[JobRow]) -> list
 
 def make_jobs(new_jobs: Iterable[tuple[int, NewJob]]) -> list[Job]:
     """Return jobs that were just enqueued, each with its position."""
-    return [
-        Job(
-            position=position,
-            queue=new.queue,
-            concurrency_group=new.concurrency_group,
-            ordering_key=new.ordering_key,
-            subject=new.subject,
-            due_ms=new.due_ms,
-            attempt=0,
-            defects=0,
-            was_in_flight=False,
-            is_replay=new.is_replay,
+    jobs: list[Job] = []
+    for position, new in new_jobs:
+        queue_name, group, ordering_key, subject, due_ms, is_replay = new
+        jobs.append(
+            Job(
+                position,
+                queue_name,
+                group,
+                ordering_key,
+                subject,
+                due_ms,
+                0,
+                0,
+                was_in_flight=False,
+                is_replay=is_replay,
+            )
         )
-        for position, new in new_jobs
-    ]
+    return jobs

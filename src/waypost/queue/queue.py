@@ -9,7 +9,7 @@ and has scanned a queue, a new job goes straight into its group; otherwise the g
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -112,7 +112,8 @@ class JobQueue:
 
         Each must be ended by `complete`, `retry_later`, `retry_after_defect`, `park` or `abandon`.
         """
-        await self.shards.renew_if_due()
+        if not self._database.is_exclusive:
+            await self.shards.renew_if_due()
         self._wake_events[queue_name].clear()  # before reading: a job that is enqueued meanwhile sets it again
         await self._read_new_jobs(queue_name)
         now_ms = self._clock.now_ms()
@@ -122,7 +123,8 @@ class JobQueue:
         if claimed:
             counts = self.counts[queue_name]
             counts.claimed += len(claimed)
-            counts.lag_s.add_all([(now_ms - job.due_ms) / 1000 for job in claimed])
+            for job in claimed:
+                counts.lag_s.add((now_ms - job.due_ms) / 1000)
         return claimed
 
     def count_jobs_in_memory(self, queue_name: QueueName) -> int:
@@ -144,14 +146,17 @@ class JobQueue:
             if wait is not None:
                 yield group, wait
 
-    async def wait(self, queue_name: QueueName) -> None:
-        """Return when there may be something to claim that was not there at the last claim."""
+    def wait(self, queue_name: QueueName) -> Coroutine[Any, Any, None]:
+        """Wait until there may be something to claim that was not there at the last claim."""
         due_ms = self._schedulers[queue_name].next_due_ms(self.plans[queue_name].share)
-        await self._clock.wait(self._wake_events[queue_name], until_ms=due_ms, poll_ms=POLL_MS)
+        return self._clock.wait(self._wake_events[queue_name], until_ms=due_ms, poll_ms=POLL_MS)
 
     def has_more_to_read(self, queue_name: QueueName) -> bool:
         """True if the store has more jobs of a group of which the last claim has read some."""
-        return self._schedulers[queue_name].has_more_to_read
+        for group in self._schedulers[queue_name].groups.values():  # noqa: SIM110  after each claim
+            if group.more and group.needs_read:
+                return True
+        return False
 
     def is_idle(self, queue_name: QueueName) -> bool:
         """True if the queue has been scanned and nothing has been enqueued since."""
@@ -348,7 +353,7 @@ class JobQueue:
     def _end_job(self, job: Job, *, is_retry: bool, detach: bool = False) -> None:
         """End the work on a job, and let the stage look for more where that may have made room."""
         group = self._schedulers[job.queue].complete(job, is_retry=is_retry, detach=detach)  # None: its lease was lost
-        if group is None or not group.in_flight:
+        if not self._database.is_exclusive and (group is None or not group.in_flight):
             self.shards.renew_if_leaving(job.queue, job.concurrency_group)
         if group is None or group.ready or (group.more and group.needs_read):
             self._wake_events[job.queue].set()
@@ -382,7 +387,10 @@ class JobQueue:
             )
             if self._database.is_exclusive and queue_name in self._scanned_ms:
                 self._fully_known.add(queue_name)
-        groups = [group for group in scheduler.groups.values() if group.more and group.needs_read]
+        groups: list[ConcurrencyGroup] = []
+        for group in scheduler.groups.values():
+            if group.more and group.needs_read:  # nearly never: a comprehension would cost more
+                groups.append(group)  # noqa: PERF401
         if not groups:
             return
         for group in groups:
@@ -432,7 +440,9 @@ class JobQueue:
         self._clamp_future_due(queue_name, jobs)
         if not self._schedulers[queue_name].enqueue(group, jobs):
             return False
-        self._notify_new_jobs(queue_name, group)
+        self._wake_events[queue_name].set()
+        for listener in self._wake_listeners.get(queue_name, ()):
+            listener(group)
         return True
 
     def _receive_notification(self, subject: str, payload: str) -> None:
@@ -450,20 +460,13 @@ class JobQueue:
         Listeners hear of it in any case: a change of a subscription is reported for the group of its replays, whose
         shard may be another process's than that of its callbacks.
         """
-        if shard_of(group) not in self.shards.held[queue_name]:
-            self._call_wake_listeners(queue_name, group)
-            return False
-        self._schedulers[queue_name].wake([group], partial(self.shards.cooldown_end_ms, queue_name))
-        self._notify_new_jobs(queue_name, group)
-        return True
-
-    def _notify_new_jobs(self, queue_name: QueueName, group: str) -> None:
-        self._wake_events[queue_name].set()
-        self._call_wake_listeners(queue_name, group)
-
-    def _call_wake_listeners(self, queue_name: QueueName, group: str) -> None:
+        is_ours = shard_of(group) in self.shards.held[queue_name]
+        if is_ours:
+            self._schedulers[queue_name].wake([group], partial(self.shards.cooldown_end_ms, queue_name))
+            self._wake_events[queue_name].set()
         for listener in self._wake_listeners.get(queue_name, ()):
             listener(group)
+        return is_ours
 
     def _rescan(self, queue_name: QueueName) -> None:
         """Search the store again for every group that this process may work."""

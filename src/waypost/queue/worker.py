@@ -90,7 +90,26 @@ class StageWorker:
         """Work until `stop`; a store that cannot be reached makes it wait, not end."""
         while not self._stopping:
             try:
-                await self._claim_and_start()
+                self._step_began_s = time.monotonic()
+                room = self._max_in_flight - self.active_jobs
+                if room <= 0:
+                    # Whatever is due or enqueued now, nothing can be claimed before a job ends.
+                    self._slot_freed.clear()
+                    await self._slot_freed.wait()
+                    continue
+                jobs = await self._queue.claim(self.queue_name, at_most=room, may_start=self._may_start)
+                if self._stopping:
+                    for job in jobs:
+                        self._queue.abandon(job)
+                    return
+                if jobs:
+                    self.active_jobs += len(jobs)
+                    # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
+                    # queries and the mark of a batch are shared by more jobs the more there is to do.
+                    await asyncio.wait([self._start_task(self._run_batch(jobs))])
+                if len(jobs) < room and not self._queue.has_more_to_read(self.queue_name):
+                    self._step_began_s = None
+                    await self._queue.wait(self.queue_name)
                 self.failures = 0
             except asyncio.CancelledError:
                 raise
@@ -114,39 +133,15 @@ class StageWorker:
                     task.cancel()
                 await asyncio.wait(self._tasks)
 
-    async def _claim_and_start(self) -> None:
-        self._step_began_s = time.monotonic()
-        room = self._max_in_flight - self.active_jobs
-        if room <= 0:
-            # Whatever is due or enqueued now, nothing can be claimed before a job ends.
-            self._slot_freed.clear()
-            await self._slot_freed.wait()
-            return
-        jobs = await self._queue.claim(self.queue_name, at_most=room, may_start=self._may_start)
-        if self._stopping:
-            for job in jobs:
-                self._queue.abandon(job)
-            return
-        if jobs:
-            self.active_jobs += len(jobs)
-            # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
-            # queries and the mark of a batch are shared by more jobs the more there is to do.
-            await asyncio.wait([self._start_task(self._run_batch(jobs))])
-        if len(jobs) < room and not self._queue.has_more_to_read(self.queue_name):
-            self._step_began_s = None
-            await self._queue.wait(self.queue_name)
-
     async def _run_batch(self, jobs: Sequence[Job]) -> None:
         try:
             prepared = await self._prepare(jobs)
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001  it belongs to each of these jobs
+            prepared = [(job, failing_work(error)) for job in jobs]
+        except BaseException:
             for job in jobs:
                 self._release(job)
-            if not isinstance(error, Exception):
-                raise
-            for job in jobs:
-                self._start_task(self._end_failed(job, error))
-            return
+            raise
         self.active_jobs -= len(jobs) - len(prepared)
         for job, work in prepared:
             self._start_task(self._run_job(job, work))
@@ -159,13 +154,16 @@ class StageWorker:
             failure = error
         finally:
             self._release(job)
-        if failure is None:
-            self._release_slot()
-        else:
-            await self._end_failed(job, failure)
+        if failure is not None:
+            await self._return_failed(job, failure)
+        if self.active_jobs == self._max_in_flight:  # else nobody waits for a slot
+            self._slot_freed.set()
+        self.active_jobs -= 1
+        if self._step_began_s is not None:
+            self._step_began_s = time.monotonic()
 
-    async def _end_failed(self, job: Job, error: Exception) -> None:
-        """End a job whose work, or whose batch, has raised an error: a store that is away is not a defect."""
+    async def _return_failed(self, job: Job, error: Exception) -> None:
+        """Return a job to its queue whose work has raised an error: a store that is away is not a defect."""
         try:
             if isinstance(error, StoreUnavailable):
                 await asyncio.sleep(STORE_RETRY_S)
@@ -176,15 +174,6 @@ class StageWorker:
             self._log.exception("a job could not be returned to its queue", position=job.position)
             await asyncio.sleep(1)
             self._queue.abandon(job)
-        finally:
-            self._release_slot()
-
-    def _release_slot(self) -> None:
-        if self.active_jobs == self._max_in_flight:  # else nobody waits for a slot
-            self._slot_freed.set()
-        self.active_jobs -= 1
-        if self._step_began_s is not None:
-            self._step_began_s = time.monotonic()
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

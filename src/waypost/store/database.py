@@ -212,7 +212,7 @@ class Database:
         """Runs on a writer's thread."""
         if self._loop is None:
             return
-        if enqueued:
+        if enqueued.jobs or enqueued.groups or enqueued.due_groups:
             for listener in self._enqueue_listeners:
                 self._loop.call_soon_threadsafe(listener, enqueued)
         for commit_listener in self._commit_listeners:

@@ -1,8 +1,7 @@
 """Trace events of messages, and the statements that store and find them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -13,9 +12,8 @@ SEND_ATTEMPTED: Final = "attempted"
 """Event of an attempt at the operator that did not end a message; its detail has the error code and the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageTraceEvent:
-    """One event in a message's trace."""
+class MessageTraceEvent(NamedTuple):
+    """One event in a message's trace, as its row has it."""
 
     message_id: str
     event: str
@@ -26,9 +24,7 @@ class MessageTraceEvent:
 
 def add_trace_events(connection: Connection, events: Sequence[MessageTraceEvent]) -> None:
     """Add events to the traces of messages, in the order in which they happened."""
-    _INSERT_EVENTS.run(
-        connection, [(event.message_id, event.event, event.at_ms, event.is_applied, event.detail) for event in events]
-    )
+    _INSERT_EVENTS.run(connection, events)
 
 
 def has_trace_event(connection: Connection, message_id: str, event: str) -> bool:

@@ -6,15 +6,12 @@ what is not here is read.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import Connection
 
-_ENQUEUED_JOBS: Final = "enqueued_jobs"
-_NEW_ROWS: Final = "new_rows"
-_AFTER_COMMIT: Final = "after_commit"
 MAX_CACHED_ROWS: Final = 8_192
 MAX_CACHED_ROW_SIZE: Final = 4_096
 """Characters or bytes of the longest text in a row that is cached: 32 MiB in total at most."""
@@ -46,18 +43,9 @@ class EnqueuedJobs:
     # queue and concurrency group whose jobs that waited for another attempt are due now
     due_groups: set[GroupKey] = field(default_factory=set[GroupKey])
 
-    def __bool__(self) -> bool:
-        """Return True if there is anything."""
-        return bool(self.groups or self.jobs or self.due_groups)
-
     def add_group(self, queue_name: Any, group: str) -> None:
         """Record that jobs of this group were enqueued or have changed."""
         self.groups.add((queue_name, group))
-
-    def add_jobs(self, jobs: Sequence[Any], positions: Sequence[int]) -> None:
-        """Record jobs that were enqueued, with their positions."""
-        for position, job in zip(positions, jobs, strict=True):
-            self.jobs.setdefault((job.queue, job.concurrency_group), []).append((position, job))
 
 
 class WriteThroughCache:
@@ -91,28 +79,28 @@ class WriteThroughCache:
         return rows
 
 
-def begin_recording(
-    connection: Connection, requested_tables: Collection[CachedTable[Any, Any]]
-) -> tuple[EnqueuedJobs, dict[CacheKey, Any], list[Callable[[], None]]]:
-    """Set up, at the beginning of a transaction, what it records; return it.
+@dataclass(slots=True)
+class TransactionRecord:
+    """What the current transaction of a writing connection has recorded, to be used once it is committed."""
 
-    Returns:
-        New jobs, rows to be cached, and what is called after the commit.
-    """
-    enqueued, new_rows, functions = EnqueuedJobs(), dict[CacheKey, Any](), list[Callable[[], None]]()
-    connection.info[_ENQUEUED_JOBS], connection.info[_NEW_ROWS] = enqueued, (requested_tables, new_rows)
-    connection.info[_AFTER_COMMIT] = functions
-    return enqueued, new_rows, functions
+    requested_tables: Collection[CachedTable[Any, Any]]  # whose new rows are cached
+    enqueued: EnqueuedJobs = field(default_factory=EnqueuedJobs)
+    new_rows: dict[CacheKey, Any] = field(default_factory=dict[CacheKey, Any])
+    after_commit: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+
+TRANSACTION_RECORD: Final = "transaction_record"
+"""Key of the record in `connection.info` of a writing connection."""
 
 
 def call_after_commit(connection: Connection, function: Callable[[], None]) -> None:
     """Call a function on the writer's thread once the current transaction is on disk; not if it fails or is unknown."""
-    connection.info[_AFTER_COMMIT].append(function)
+    connection.info[TRANSACTION_RECORD].after_commit.append(function)
 
 
 def enqueued_jobs(connection: Connection) -> EnqueuedJobs:
     """Return where the current transaction records the jobs that it enqueues."""
-    return connection.info[_ENQUEUED_JOBS]
+    return connection.info[TRANSACTION_RECORD].enqueued
 
 
 def cache_new_rows(connection: Connection, table: CachedTable[Any, CachedRow], rows: Iterable[CachedRow]) -> None:
@@ -122,8 +110,8 @@ def cache_new_rows(connection: Connection, table: CachedTable[Any, CachedRow], r
         table: the table of the rows; `rows` is not read unless some stage reads this table from the cache.
         rows: as they were added.
     """
-    requested_tables, new_rows = connection.info[_NEW_ROWS]
-    if table in requested_tables:
+    record: TransactionRecord = connection.info[TRANSACTION_RECORD]
+    if table in record.requested_tables:
         for row in rows:
             if len(table.text(row)) <= MAX_CACHED_ROW_SIZE:
-                new_rows[table, row.id] = row
+                record.new_rows[table, row.id] = row

@@ -1,17 +1,17 @@
 """One writing connection: its thread, its group commit, and its handling of failed transactions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from waypost.base.batching import GroupCommit
+from waypost.base.batching import CommitWork, GroupCommit
 from waypost.base.telemetry.logs import log
 from waypost.base.threads import ThreadPool
 from waypost.store.bulk_statements import BULK_STATEMENTS
 from waypost.store.contract import StoreDamaged, StoreEngine, StoreUnavailable
-from waypost.store.write_through_cache import EnqueuedJobs, WriteThroughCache, begin_recording
+from waypost.store.write_through_cache import TRANSACTION_RECORD, EnqueuedJobs, TransactionRecord, WriteThroughCache
 
 _log = log("store")
 MAX_TRANSACTION_ATTEMPTS: Final = 5  # how often a transaction is run that fails only because of a concurrent one
@@ -48,19 +48,35 @@ class Writer:
         self._is_committing = False
         self._has_lost_connection = False
 
-    def _run_transaction(self, work: Callable[[Connection], None]) -> None:
-        appended = EnqueuedJobs()
+    def _run_transaction(self, works: Mapping[CommitWork, Sequence[Any]]) -> list[Sequence[Any]]:
         for runs_left in reversed(range(MAX_TRANSACTION_ATTEMPTS)):
+            self._is_committing = False
+            results: list[Sequence[Any]] = []
+            recorded = TransactionRecord(self._cache.tables)
             try:
-                appended = self._run(work)
+                with self._engine.write(self._nth) as connection:
+                    connection.info[TRANSACTION_RECORD] = recorded
+                    for work, items in works.items():
+                        results.append(work(connection, items))
+                        if len(results[-1]) != len(items):
+                            raise ValueError(  # noqa: TRY301  before the commit
+                                f"{work} returned {len(results[-1])} results for {len(items)} items"
+                            )
+                    self._is_committing = True
+                self._has_lost_connection = False
+                if recorded.new_rows:
+                    self._cache.put_rows(recorded.new_rows)
+                for function in recorded.after_commit:
+                    function()
             except Exception as error:  # noqa: BLE001  raised again
                 if runs_left and self._is_retryable(error):
                     continue
                 if self._is_committing:
                     self._on_unknown_commit()
                 raise translate_error(self._engine, error) from None  # which may be the same error
-            break
-        self._on_commit(appended)
+            self._on_commit(recorded.enqueued)
+            return results
+        raise AssertionError("the last failure is raised")
 
     def _is_retryable(self, error: Exception) -> bool:
         """Return True if a transaction had no effect, and running it again may succeed at once.
@@ -74,19 +90,6 @@ class Writer:
             return False
         self._has_lost_connection = True
         return True
-
-    def _run(self, work: Callable[[Connection], None]) -> EnqueuedJobs:
-        self._is_committing = False
-        with self._engine.write(self._nth) as connection:
-            appended, fresh, functions = begin_recording(connection, self._cache.tables)
-            work(connection)
-            self._is_committing = True
-        self._has_lost_connection = False
-        if fresh:
-            self._cache.put_rows(fresh)
-        for function in functions:
-            function()
-        return appended
 
 
 def translate_error(engine: StoreEngine, error: Exception) -> Exception:

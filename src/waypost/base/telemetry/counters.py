@@ -6,7 +6,7 @@ one writing thread, and a reader may see a number that is one behind.
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -43,12 +43,6 @@ class Histogram:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
-    def add_all(self, values: Iterable[float]) -> None:
-        """Count many values."""
-        for value in values:
-            self.counts[bisect_left(self.bounds, value)] += 1
-            self.total += value
-
     def merge(self, other: "Histogram") -> None:
         """Add the counts of another histogram with the same bounds."""
         self.counts[:] = [own + more for own, more in zip(self.counts, other.counts, strict=True)]
@@ -70,6 +64,13 @@ class CommitCounters:
     split_batches: int = 0  # transactions that failed and whose items were retried alone
     failed: int = 0  # items that failed, each with an error of its own or of the store's
     failed_reads: int = 0  # reads that failed
+
+    def record_commit(self, items: int, took_s: float) -> None:
+        """Count a transaction."""
+        self.items.counts[bisect_left(BATCH_SIZE_BUCKETS, items)] += 1
+        self.items.total += items
+        self.took_s.counts[bisect_left(COMMIT_BUCKETS_S, took_s)] += 1
+        self.took_s.total += took_s
 
     def merge(self, other: "CommitCounters") -> None:
         """Add the counts of another writer."""
@@ -113,7 +114,8 @@ class CallCounters:
         spread = self.took_s.get(labels[0])
         if spread is None:
             spread = self.took_s[labels[0]] = Histogram(CALL_BUCKETS_S)
-        spread.add(took_s)
+        spread.counts[bisect_left(CALL_BUCKETS_S, took_s)] += 1
+        spread.total += took_s
 
 
 class LabelLimiter:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from waypost.base.batching import GroupCommit, GroupCommitClosed
+from waypost.base.batching import CommitWork, GroupCommit, GroupCommitClosed
 from waypost.base.files import create_private
 from waypost.base.telemetry.logs import log
 from waypost.base.threads import ThreadPool
@@ -191,14 +191,14 @@ class Store:
                 "or remove it to begin with an empty one"
             ) from error
 
-    def _transaction(self, work: Callable[[Any], None]) -> None:
+    def _transaction(self, works: Mapping[CommitWork, Sequence[Any]]) -> list[Sequence[Any]]:
         connection = self._writer
         assert connection is not None, "the store is not open"  # noqa: S101  a defect, not an input
         with self._translate_damage():
             self.effects.clear()
             connection.execute("BEGIN IMMEDIATE")
             try:
-                work(connection)
+                results = [work(connection, items) for work, items in works.items()]
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # a full disk may have ended it already
@@ -206,6 +206,7 @@ class Store:
                 raise
             if self.effects and self._loop is not None:
                 self._loop.call_soon_threadsafe(_apply_effects, list(self.effects))
+            return results
 
 
 def _apply_effects(effects: Sequence[Callable[[], object]]) -> None:

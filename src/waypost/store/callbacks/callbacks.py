@@ -57,8 +57,13 @@ def reserve_sequence_numbers(
     connection: Connection, counts: Mapping[tuple[int, str], int]
 ) -> dict[tuple[int, str], int]:
     """Reserve so many sequence numbers for each (subscription, recipient); return the last one of each."""
-    rows = _RESERVE_SEQUENCES.fetch(connection, [(*key, count) for key, count in sorted(counts.items())])
-    return {(subscription_id, subject): last for subscription_id, subject, last in rows}
+    reserved: list[tuple[int, str, int]] = []
+    for (subscription_id, subject), count in sorted(counts.items()):
+        reserved.append((subscription_id, subject, count))
+    last_numbers: dict[tuple[int, str], int] = {}
+    for subscription_id, subject, last in _RESERVE_SEQUENCES.fetch(connection, reserved):
+        last_numbers[subscription_id, subject] = last
+    return last_numbers
 
 
 def enqueue_callbacks(connection: Connection, rows: Sequence[CallbackRow], due_ms: Sequence[int]) -> None:
@@ -107,11 +112,14 @@ def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptR
     A first attempt that delivers its callback becomes part of the callback's row. A replay does not change
     when a callback was first delivered.
     """
-    first, others = list[AttemptRecord](), list[AttemptRecord]()
+    delivered: list[tuple[Any, ...]] = []
+    others: list[AttemptRecord] = []
     for record in callback_attempts:
-        is_first = record.kind is AttemptKind.INITIAL and record.delivered
-        (first if is_first else others).append(record)
-    _UPDATE_DELIVERED_AT_ONCE.run(connection, [_delivered_columns(record) for record in first])
+        if record.kind is AttemptKind.INITIAL and record.delivered:
+            delivered.append(_delivered_columns(record))
+        else:
+            others.append(record)
+    _UPDATE_DELIVERED_AT_ONCE.run(connection, delivered)
     if not others:
         return
     _INSERT_ATTEMPTS.run(connection, [_attempt_columns(record) for record in others])

@@ -290,7 +290,7 @@ class SqliteBulkStatements:
         if text is None:  # all rows in one statement: it takes less than half the time of one for each
             members = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(len(statement.columns)))
             text = self._texts[statement] = statement.text(f"SELECT {members} FROM json_each(?) WHERE true")
-        return self.driver.execute(text, (_encode_list(rows),)).fetchall()
+        return self.driver.execute(text, (_encode_json(rows).decode(),)).fetchall()
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         text = self._texts.get(statement)
@@ -314,7 +314,7 @@ class SqliteBulkStatements:
             index = f" INDEXED BY {statement.index}" if statement.index else ""
             text = self._texts[statement] = statement.text(conditions, index)
         # A writing transaction is alone: nothing is locked
-        return self.driver.execute(text, tuple(map(_encode_list, lists))).fetchall()
+        return self.driver.execute(text, tuple(map(bytes.decode, map(_encode_json, map(list, lists))))).fetchall()
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
         text = f"SELECT member.value FROM json_each(?) AS member WHERE {statement.condition}"

@@ -66,14 +66,18 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
 
     Called with everything that waits at this moment. Ids are new, so none can exist already.
     """
-    rows = [_accepted_row(message) for message in accepted]
-    stored_rows = [
-        (*row[:_ACCEPTED_COLUMNS], "", REQUESTS.compress(message.request.encode()), row.request_id)
-        for row, message in zip(rows, accepted, strict=True)
-    ]
+    rows: list[MessageRow] = []
+    stored_rows: list[tuple[Any, ...]] = []
+    jobs: list[NewJob] = []
+    for message in accepted:
+        row = _accepted_row(message)
+        rows.append(row)
+        request = REQUESTS.compress(message.request.encode())
+        stored_rows.append((*row[:_ACCEPTED_COLUMNS], "", request, row.request_id))
+        jobs.append(submission_job(message))
     _INSERT_MESSAGES.run(connection, stored_rows)
     cache_new_rows(connection, CACHED_MESSAGES, rows)
-    enqueue_jobs(connection, [submission_job(message) for message in accepted])
+    enqueue_jobs(connection, jobs)
     return [None] * len(accepted)
 
 
@@ -130,7 +134,8 @@ def decode_message(row: MessageRow) -> Message:
 
 def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
     """Return rows by our id, locked in a writing transaction; ids without a row are left out."""
-    return {row.id: row for row in _MESSAGES_BY_IDS.run(connection, ids)}
+    rows = _MESSAGES_BY_IDS.run(connection, ids)
+    return dict(zip(map(_message_id, rows), rows, strict=True))
 
 
 def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
@@ -177,6 +182,7 @@ def change_messages(
 
 _TIME_COLUMNS: Final = [f"{state.value}_on_ms" for state in TIMED_STATES]
 _STATE_COLUMNS: Final = ("state", "changed_on_ms", "unconfirmed", "code", "reason", *_TIME_COLUMNS)
+_message_id: Final = attrgetter("id")
 _MESSAGES_BY_IDS: Final = BulkSelect(messages, MessageRow, "id")
 _MESSAGES_BY_OPERATOR_IDS: Final = BulkSelect(messages, MessageRow, "operator_message_id")
 _ACCEPTED_COLUMNS: Final = MessageRow._fields.index("recipient_id")

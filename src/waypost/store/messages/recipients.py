@@ -361,14 +361,18 @@ def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId
 
 def find_recipients(connection: Connection, pairs: Set[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return recipients by app id and phone number or business-scoped id, found together; unknown ones are left out."""
-    names = {name for _, name in pairs}
-    app_ids = {app_id for app_id, _ in pairs}
-    numbers = {name for name in names if name.isdecimal()}
-    by_number = _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, numbers)
-    by_user_id = _NAMED_BY_USER_ID.run(connection, app_ids, names - numbers)
-    known = {(row.app_id, row.phone_number): row.same_as or row.id for row in by_number}
-    known |= {(row.app_id, row.user_id): row.same_as or row.id for row in by_user_id}
-    return {pair: known[pair] for pair in pairs if pair in known}
+    app_ids, numbers, user_ids = set[str](), set[str](), set[str]()
+    for app_id, name in pairs:
+        app_ids.add(app_id)
+        (numbers if name.isdecimal() else user_ids).add(name)
+    found: dict[tuple[str, str], int] = {}
+    for row in _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, numbers):
+        found[row.app_id, row.phone_number or ""] = row.same_as or row.id
+    for row in _NAMED_BY_USER_ID.run(connection, app_ids, user_ids):
+        found[row.app_id, row.user_id or ""] = row.same_as or row.id
+    for pair in found.keys() - pairs:  # the name of one app, found for another
+        del found[pair]
+    return found
 
 
 def name_of_recipient(connection: Connection, id: int) -> str:

@@ -49,7 +49,7 @@ from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import read_dict, skip_through
 from waypost.store.tables import callbacks, queue_jobs
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
-from waypost.store.write_through_cache import enqueued_jobs
+from waypost.store.write_through_cache import TRANSACTION_RECORD, TransactionRecord
 
 _LIVE_PREFIX: Final = "subscription "
 
@@ -171,12 +171,14 @@ def announce_jobs(connection: Connection, new_jobs: Sequence[NewJob], positions:
     Args:
         positions: of each; None where the engine does not return them, so that their stage reads them.
     """
-    enqueued = enqueued_jobs(connection)
-    if positions is not None:
-        enqueued.add_jobs(new_jobs, positions)
+    record: TransactionRecord = connection.info[TRANSACTION_RECORD]
+    enqueued = record.enqueued
+    if positions is None:
+        for job in new_jobs:
+            enqueued.add_group(job.queue, job.concurrency_group)
         return
-    for queue_name, group in {(job.queue, job.concurrency_group) for job in new_jobs}:
-        enqueued.add_group(queue_name, group)
+    for position, job in zip(positions, new_jobs, strict=True):
+        enqueued.jobs.setdefault((job.queue, job.concurrency_group), []).append((position, job))
 
 
 def complete_jobs(connection: Connection, positions: Sequence[int]) -> AbstractSet[int]:
@@ -224,15 +226,23 @@ def mark_in_flight(connection: Connection, batches: Sequence[Sequence[InFlightMa
     Returns:
         For each of each batch, whether it was marked. One whose lease has expired is not, and must not be sent.
     """
-    marks = [mark for batch in batches for mark in batch]
-    valid = valid_fences(connection, {mark.fence for mark in marks})
+    valid = valid_fences(connection, {mark.fence for batch in batches for mark in batch})
     in_flight = int(JobState.IN_FLIGHT)
-    held = [mark for mark in marks if mark.fence in valid]
-    _MARK_IN_FLIGHT.run(connection, [(in_flight, mark.position) for mark in held if mark.callback_id is None])
-    MARK_CALLBACK_IN_FLIGHT.run(
-        connection, [(in_flight, mark.callback_id) for mark in held if mark.callback_id is not None]
-    )
-    return [[mark.fence in valid for mark in batch] for batch in batches]
+    job_rows: list[tuple[int, int]] = []
+    callback_rows: list[tuple[int, str]] = []
+    are_marked: list[list[bool]] = []
+    for batch in batches:
+        are_marked.append([])
+        for position, fence, callback_id in batch:
+            is_held = fence in valid
+            are_marked[-1].append(is_held)
+            if is_held and callback_id is None:
+                job_rows.append((in_flight, position))
+            elif is_held and callback_id is not None:
+                callback_rows.append((in_flight, callback_id))
+    _MARK_IN_FLIGHT.run(connection, job_rows)
+    MARK_CALLBACK_IN_FLIGHT.run(connection, callback_rows)
+    return are_marked
 
 
 @dataclass(frozen=True, slots=True)
