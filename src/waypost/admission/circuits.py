@@ -152,9 +152,9 @@ class Circuit:
         self.failures = self.travel_until_ms = 0
         self.failed_positions.clear()
         self.succeeded_ms, self.failing_since_ms = now_ms, None
-        if self.is_pausing(now_ms):  # the call was begun before
+        if self.state is CircuitState.CLOSED or self.is_pausing(now_ms):  # the call was begun before the pause
             return False
-        if self.state is CircuitState.CLOSED or self.apply(CircuitEvent.SUCCEEDED) is not CircuitState.CLOSED:
+        if self.apply(CircuitEvent.SUCCEEDED) is not CircuitState.CLOSED:
             return False
         self.closed_ms, self.probe_position, self.is_pause = now_ms, None, False
         return True

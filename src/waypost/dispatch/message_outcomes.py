@@ -1,7 +1,7 @@
 """Records the outcome of each message."""
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -104,8 +104,8 @@ class MessageOutcomes:
         """
         at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
-        rows = messages_by_ids(connection, {result.message_id for result in outcomes})
-        recorder.read_subscriptions({result.app.id for result in outcomes})
+        rows = messages_by_ids(connection, set(map(attrgetter("message_id"), outcomes)))
+        recorder.read_subscriptions(set(map(attrgetter("app.id"), outcomes)))
         recipients = _find_recipients(connection, outcomes, rows, recorder.merged_recipients)
         unconfirmed: list[NewJob] = []
         for result in outcomes:
@@ -141,7 +141,7 @@ class MessageOutcomes:
                         unconfirmed.append(NewJob(QueueName.UNCONFIRMED, row.source, row.id, subject, due_ms))
         recorder.write()
         enqueue_jobs(connection, unconfirmed)
-        complete_jobs(connection, [result.position for result in outcomes])
+        complete_jobs(connection, list(map(attrgetter("position"), outcomes)))
         return [None] * len(outcomes)
 
     def end_unconfirmed(self, connection: Connection, unconfirmed: Sequence[UnconfirmedTimeout]) -> list[None]:

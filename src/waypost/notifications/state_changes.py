@@ -6,6 +6,7 @@ that includes it at this moment, and joins the callbacks queue in the same trans
 
 from collections.abc import Callable, Sequence, Set
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -79,10 +80,8 @@ class StateChangeRecorder:
 
     def time_of(self, row: MessageRow, state: MessageState) -> int | None:
         """Return when a message reached a state of `TIMED_STATES`; None if it has not, or has passed it by."""
-        return self._times_of(row)[_TIME_COLUMNS[state]] if state in _TIME_COLUMNS else None
-
-    def _times_of(self, row: MessageRow) -> list[int | None]:
-        return self._times_ms.get(row.id) or [row.enqueued_on_ms, row.sent_on_ms, row.delivered_on_ms, row.read_on_ms]
+        times_ms = self._times_ms.get(row.id) or _times_of(row)
+        return times_ms[_TIME_COLUMNS[state]] if state in _TIME_COLUMNS else None
 
     def add_trace_event(self, message_id: str, event_name: str, detail: str = "") -> None:
         """Add an event that changes no state: trace only."""
@@ -119,7 +118,7 @@ class StateChangeRecorder:
             reason: of a failure.
             unconfirmed: the failure is an assumption of ours.
         """
-        times_ms = self._times_ms[row.id] = self._times_of(row)
+        times_ms = self._times_ms[row.id] = self._times_ms.get(row.id) or list(_times_of(row))
         for state in states:
             column, name = _TIME_COLUMNS.get(state), STATE_NAMES[state]
             if column is not None:
@@ -262,6 +261,9 @@ class StateChangeRecorder:
             self._subscriptions_by_app[row.app_id].append(subscription)
 
 
+_times_of: Final[Callable[[MessageRow], tuple[int | None, ...]]] = attrgetter(
+    "enqueued_on_ms", "sent_on_ms", "delivered_on_ms", "read_on_ms"
+)
 _TIME_COLUMNS: Final = {state: column for column, state in enumerate(TIMED_STATES)}
 
 

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
 
 from waypost.base.telemetry.logs import log
 from waypost.queue.concurrency_groups import MayStart
@@ -106,7 +105,10 @@ class StageWorker:
                     self.active_jobs += len(jobs)
                     # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
                     # queries and the mark of a batch are shared by more jobs the more there is to do.
-                    await asyncio.wait([self._start_task(self._run_batch(jobs))])
+                    batch = asyncio.create_task(self._run_batch(jobs))
+                    self._tasks.add(batch)
+                    batch.add_done_callback(self._tasks.discard)
+                    await asyncio.wait([batch])
                 if len(jobs) < room and not self._queue.has_more_to_read(self.queue_name):
                     self._step_began_s = None
                     await self._queue.wait(self.queue_name)
@@ -143,8 +145,11 @@ class StageWorker:
                 self._release(job)
             raise
         self.active_jobs -= len(jobs) - len(prepared)
+        loop, ended = asyncio.get_running_loop(), self._tasks.discard
         for job, work in prepared:
-            self._start_task(self._run_job(job, work))
+            task = loop.create_task(self._run_job(job, work))
+            self._tasks.add(task)
+            task.add_done_callback(ended)
 
     async def _run_job(self, job: Job, work: JobWork) -> None:
         failure: Exception | None = None
@@ -174,9 +179,3 @@ class StageWorker:
             self._log.exception("a job could not be returned to its queue", position=job.position)
             await asyncio.sleep(1)
             self._queue.abandon(job)
-
-    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, false, func, insert, select, update
@@ -193,7 +194,7 @@ def app_by_id(connection: Connection, app_id: str) -> App | None:
 def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[str, tuple[App, str | None]]:
     """Return apps by id, each with the id of its operator account."""
     found = list(map(decode_app, _APPS_BY_IDS.run(connection, ids)))
-    operators = dict(_OPERATORS_BY_ACCOUNTS.run(connection, {app.business_account_id for app in found}))
+    operators = dict(_OPERATORS_BY_ACCOUNTS.run(connection, set(map(attrgetter("business_account_id"), found))))
     return {app.id: (app, operators.get(app.business_account_id)) for app in found}
 
 

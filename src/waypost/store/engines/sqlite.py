@@ -10,6 +10,8 @@ import time
 from collections.abc import Collection, Generator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from itertools import chain
+from operator import add
 from pathlib import Path
 from typing import Any, Final
 
@@ -277,7 +279,7 @@ class SqliteBulkStatements:
             last: int = driver.execute("SELECT last_insert_rowid()").fetchone()[0]
             return range(last - len(rows) + 1, last + 1)
         positions = self._reserve_positions(len(rows))
-        driver.executemany(text, [(*row, position) for row, position in zip(rows, positions, strict=True)])
+        driver.executemany(text, map(add, rows, zip(positions)))
         return positions
 
     def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
@@ -318,7 +320,7 @@ class SqliteBulkStatements:
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
         text = f"SELECT member.value FROM json_each(?) AS member WHERE {statement.condition}"
-        return {value for (value,) in self.driver.execute(text, (_encode_list(members),))}
+        return set(chain.from_iterable(self.driver.execute(text, (_encode_list(members),))))
 
     def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
         rows = self.driver.execute(_HELD_SHARDS, (queue, holder, _encode_list(shards)))

@@ -8,7 +8,7 @@ that counts.
 """
 
 from collections.abc import Collection, Iterable, Set
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, insert, or_, select, union_all, update
@@ -339,11 +339,11 @@ def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId
     Returns:
         Those that the store has now.
     """
-    app_ids = {identity.app_id for identity in identities}
-    by_number = _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, {identity.phone_number for identity in identities})
-    by_user_id = _NAMED_BY_USER_ID.run(connection, app_ids, {identity.user_id for identity in identities})
+    app_ids = set(map(attrgetter("app_id"), identities))
+    by_number = _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, set(map(attrgetter("phone_number"), identities)))
+    by_user_id = _NAMED_BY_USER_ID.run(connection, app_ids, set(map(attrgetter("user_id"), identities)))
     users = {(row.app_id, row.phone_number): row for row in by_number if row.same_as is None}
-    used_ids = {(row.app_id, row.user_id) for row in by_user_id}
+    used_ids = set(map(attrgetter("app_id", "user_id"), by_user_id))
     stored: set[NumberWithUserId] = set()
     new: list[tuple[str, int]] = []
     for identity in identities:
