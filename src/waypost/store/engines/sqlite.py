@@ -279,7 +279,7 @@ class SqliteBulkStatements:
             last: int = driver.execute("SELECT last_insert_rowid()").fetchone()[0]
             return range(last - len(rows) + 1, last + 1)
         positions = self._reserve_positions(len(rows))
-        driver.executemany(text, map(add, rows, zip(positions)))
+        driver.executemany(text, list(map(add, rows, zip(positions))))
         return positions
 
     def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
