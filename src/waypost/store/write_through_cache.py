@@ -81,7 +81,7 @@ class WriteThroughCache:
 
 @dataclass(slots=True)
 class TransactionRecord:
-    """What the current transaction of a writing connection has recorded, to be used once it is committed."""
+    """The effects of a writing connection's current transaction, for the time after its commit."""
 
     requested_tables: Collection[CachedTable[Any, Any]]  # whose new rows are cached
     enqueued: EnqueuedJobs = field(default_factory=EnqueuedJobs)
