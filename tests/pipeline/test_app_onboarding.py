@@ -10,7 +10,9 @@ from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER, is_event
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from waypost.base.clock import VirtualClock
 from waypost.base.encryption import hash_secret
+from waypost.domain.onboarding import describe_missing, list_missing
 from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.apps.progress import progress_of_app
 
 pytestmark = pytest.mark.content_only
 
@@ -129,8 +131,12 @@ async def test_step_that_fails_three_times_is_an_error_until_it_is_begun_again(o
     report = await onboarding.administrate("GET", "doctor")
     [result] = [one for one in report["results"] if "Linked Shop" in one["subject"] and "onboarding" in one["subject"]]
     assert result["state"] == "wrong"
-    assert "register the number" in result["text"]
+    progress = await pipeline.waypost.admin_context.database.read(progress_of_app, onboarding.app_id)
+    assert progress is not None
+    assert result["text"] == describe_missing(list_missing(progress))  # the words of the console
+    assert "it has failed to register the number" in result["text"]
     assert "The PIN does not match." in result["text"]
+    assert result["fix_hint"] == f"mend the cause, then: waypost app onboard {onboarding.app_id}"
     assert onboarding.by_app is not None
     path = f"/partner/app/{onboarding.app_id}/onboarding/register"
     registered = await pipeline.send_request("POST", path, {"pin": "123456"}, onboarding.by_app)
@@ -138,6 +144,11 @@ async def test_step_that_fails_three_times_is_an_error_until_it_is_begun_again(o
     await onboarding.administrate("POST", f"apps/{onboarding.app_id}/onboard")
     await pipeline.travel(ms=3 * STEP_S * 1000)
     assert await onboarding.stages() == DONE
+    report = await onboarding.administrate("GET", f"doctor?partner_id={PARTNER.id}")
+    [result] = [one for one in report["results"] if "onboarding of Linked Shop" in one["subject"]]
+    assert result["state"] == "ok"
+    assert result["text"] == "missing: an approved template; a first message; a message from a user"
+    assert result["fix_hint"] == "next: Submit sample template: see Onboarding in the console"
 
 
 async def test_number_of_the_business_app_is_not_registered(onboarding: Onboarding) -> None:

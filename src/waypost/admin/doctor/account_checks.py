@@ -135,23 +135,6 @@ def _check_number(
     return results or [ok(subject, f"connected; {number.summary}")]
 
 
-def check_onboarding(account: OperatorAccount, apps: Sequence[App]) -> list[CheckResult]:
-    """Report the apps whose onboarding runs, or has failed, with the operator's words."""
-    results: list[CheckResult] = []
-    for app in apps:
-        progress = app.preferences.onboarding
-        if app.live or progress is None:
-            continue
-        subject = f"{account.id}: onboarding of {app.name}"
-        if progress.has_failed:
-            text = f"it has failed to {progress.step}: {progress.problem}"
-            results.append(failure(subject, text, f"mend the cause, then: waypost app onboard {app.id}"))
-        else:
-            failed = f"; failed {progress.failures} times: {progress.problem}" if progress.failures else ""
-            results.append(ok(subject, f"its current step is to {progress.step}{failed}"))
-    return results
-
-
 MAX_NAMED_TEMPLATES: Final = 5
 """The number of templates named in one result."""
 

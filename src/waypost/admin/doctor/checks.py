@@ -12,7 +12,6 @@ from waypost.admin.doctor.account_checks import (
     check_business_account,
     check_handshake,
     check_numbers,
-    check_onboarding,
     check_templates,
     check_token,
     check_usage,
@@ -26,6 +25,7 @@ from waypost.admin.doctor.local import (
     check_damage,
     check_files,
     check_media,
+    check_onboarding,
     check_processes,
     check_receivers,
     check_simulator,
@@ -65,7 +65,8 @@ async def run_doctor(context: AdminContext, query: DoctorQuery) -> dict[str, Any
         chosen = next((each for each in overviews if each.account.id == query.operator_account_id), None)
         if chosen is None:
             raise resource_not_found("operator account", "operator_account_id", query.operator_account_id)
-        return {"results": await _check_account_in_time(context, chosen)}
+        onboarding = await check_onboarding(context, operator_account_id=chosen.account.id)
+        return {"results": [*await _check_account_in_time(context, chosen), *onboarding]}
     own = [
         replace(overview, businesses=businesses)
         for overview in overviews
@@ -73,7 +74,8 @@ async def run_doctor(context: AdminContext, query: DoctorQuery) -> dict[str, Any
     ]
     # The usage of call limits names other partners' business accounts.
     groups = await asyncio.gather(*(_check_account_in_time(context, each, shows_usage=False) for each in own))
-    return {"results": [result for results in groups for result in results]}
+    onboarding = await check_onboarding(context, partner_id=query.partner_id)
+    return {"results": [*(result for results in groups for result in results), *onboarding]}
 
 
 async def _run_checks(context: AdminContext) -> list[CheckResult]:
@@ -94,7 +96,8 @@ async def _run_checks(context: AdminContext) -> list[CheckResult]:
     store += await check_media(context)
     store += await check_receivers(context)
     store += check_waits(context)
-    return [*damage, *store, *(result for results in accounts for result in results)]
+    onboarding = await check_onboarding(context)
+    return [*damage, *store, *(result for results in accounts for result in results), *onboarding]
 
 
 async def _check_account_in_time(
@@ -130,5 +133,5 @@ async def _check_account(context: AdminContext, overview: AccountOverview) -> li
                 check_templates(context, account, owner, apps),
             ]
     checks.append(check_simulator(account))
-    groups = [*await asyncio.gather(*checks), *(check_onboarding(account, apps) for _, apps in overview.businesses)]
+    groups = await asyncio.gather(*checks)
     return [*token, *(result for results in groups for result in results)]

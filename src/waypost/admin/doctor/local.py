@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -16,9 +17,11 @@ from waypost.admin.waits import summarize_waits
 from waypost.base.files import readable_by_others
 from waypost.client.api_client import ApiUnreachable, HttpTransport
 from waypost.domain.app import OperatorAccount
+from waypost.domain.onboarding import describe_missing, list_missing
 from waypost.domain.wait_reasons import WAIT_EXPLANATIONS, WaitReason
 from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
+from waypost.store.apps.progress import list_progress
 from waypost.store.callbacks.receivers import list_paused_or_failing
 from waypost.store.console.trace import message_counts
 from waypost.store.postgresql_connections import ConnectionBudget, count_server_connections
@@ -122,6 +125,25 @@ def check_waits(context: AdminContext) -> list[CheckResult]:
         subject = f"queue {wait.queue}"
         is_problem = WAIT_EXPLANATIONS[WaitReason(wait.reason)].is_problem
         results.append(warning(subject, text, f"ends with: {wait.ends}") if is_problem else ok(subject, text))
+    return results
+
+
+async def check_onboarding(
+    context: AdminContext, *, partner_id: int | None = None, operator_account_id: str = ""
+) -> list[CheckResult]:
+    """Return a result for each app that lacks something on its way to the first message, with the next action."""
+    read = partial(list_progress, partner_id=partner_id, operator_account_id=operator_account_id)
+    results: list[CheckResult] = []
+    for progress in reversed(await context.database.read(read)):
+        missing = list_missing(progress)
+        if not missing:
+            continue
+        first, subject = missing[0], f"onboarding of {progress.app.name}"
+        hint = first.command or (f"{first.action}: see Onboarding in the console" if first.action else "")
+        if first.is_problem:
+            results.append(failure(subject, describe_missing(missing), f"mend the cause, then: {hint}"))
+        else:
+            results.append(CheckResult(subject, CheckState.OK, describe_missing(missing), hint and f"next: {hint}"))
     return results
 
 
