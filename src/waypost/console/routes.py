@@ -14,6 +14,7 @@ from waypost.console.conversations import listing as conversations
 from waypost.console.conversations import thread
 from waypost.console.messages import listing as messages
 from waypost.console.messages import trace
+from waypost.console.onboarding import page as onboarding
 from waypost.console.overview import first_steps
 from waypost.console.overview import page as overview
 from waypost.console.page_tools import Command, PageTable, action_command
@@ -54,6 +55,23 @@ _OVERVIEW: Final = (
     *_audited(
         "",
         action_row("/apps/{app_id}/dead-letters/{position}/retry", overview.retry_dead_letter, "retry a dead letter"),
+    ),
+)
+_ONBOARDING: Final = _audited(
+    "/businesses",
+    page_row("", onboarding.show_onboarding, "Onboarding", nav="always"),
+    live_row("/live", onboarding.live_onboarding, "updates of it"),
+    action_row("", onboarding.create_business, "create a business"),
+    action_row("/{app_id}/begin", onboarding.begin, "begin the onboarding of an app"),
+    *(
+        replace(row, endpoint=require_simulator(row.kind, row.endpoint))
+        for row in (
+            action_row("/{app_id}/sign-up", onboarding.sign_up, "sign up a business", is_shared=True),
+            part_row("/{app_id}/signed-up", onboarding.return_from_window, "the end of a window", is_shared=True),
+            action_row("/{app_id}/template", onboarding.submit_template, "submit a sample template"),
+            action_row("/{app_id}/message", onboarding.send_first, "send a template to a phone"),
+            action_row("/{app_id}/reply", onboarding.reply, "reply from a phone"),
+        )
     ),
 )
 _PHONES_OF_SIMULATOR: Final = (
@@ -294,13 +312,14 @@ _BASE: Final = (  # Source: decision 0057
 )
 NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below these
     page_row(f"/{place}/{{rest:path}}", guard.report_unknown_path, "report an unknown path")
-    for place in ("apps", "partners", "phones", "requests", "simulator", "settings")
+    for place in ("apps", "businesses", "partners", "phones", "requests", "simulator", "settings")
 )
 ELSEWHERE: Final = page_row(  # very last, and for browsers only: an error page for any other path
     "/{rest:path}", guard.report_unknown_path, "report an unknown path to a browser", audience=Audience.PUBLIC
 )
 SECTIONS: Final = (  # in the order of the navigation; the name is that of its icon
     Section("overview", "Overview", _OVERVIEW),
+    Section("onboarding", "Onboarding", _ONBOARDING),
     Section("phones", "Phones", PHONES),
     Section("templates", "Templates", _TEMPLATES),
     Section("messages", "Messages", _MESSAGES),

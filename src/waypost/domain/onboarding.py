@@ -1,6 +1,8 @@
 """Stages of an app on its way to the first message, and the rules that say what it still lacks.
 
-The console's page, `waypost doctor` and its hints say this in the same words.
+The console's page, `waypost doctor` and its hints say this in the same words. The documented words of stages
+(`wire/apps.py`) are a contract of their own. Only a failure is a problem: a sandbox app may stay one, and a sender of
+one-time codes gets no message from a user.
 """
 
 from collections.abc import Callable

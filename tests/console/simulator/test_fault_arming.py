@@ -47,6 +47,25 @@ async def test_every_preset_is_armed_once_however_often_it_is_sent(console: Cons
     assert await list_faults(console) == []
 
 
+async def test_each_break_of_a_signup_is_one_click(console: ConsoleClient, tabs: Tabs) -> None:
+    choices = await console.control.json("GET", "/control/onboarding/choices")
+    page = (await tabs("/simulator/faults")).page
+    rows = page.locator("#signups li")
+    assert await rows.count() == len(choices["breaks"])
+
+    for name in choices["breaks"]:
+        row = rows.filter(has=page.locator(f"#preset-signup-{name}"))
+        await row.get_by_role("button", name="Arm").click()
+        await expect(row.get_by_role("button")).to_have_text(["Disarm"])
+    await page.get_by_label("Error in the signup window").select_option("2655076")
+    await page.get_by_role("button", name="Arm error").click()
+    await expect(page.locator("#armed")).to_contain_text("2655076")
+
+    armed = [(fault["what"], fault["when"]) for fault in await list_faults(console)]
+    expected = [{"break": name} for name in choices["breaks"]] + [{"window_error": 2655076}]
+    assert armed == [(what, {"next": 1}) for what in expected]
+
+
 async def test_same_form_and_json_are_armed_once(console: ConsoleClient) -> None:
     form = {"what.error": "131000", "call": "messages.send", "when": "every", "when.every": "3", "for_s": "60"}
     fault = {"on": "webhook", "what": {"drop": True}}

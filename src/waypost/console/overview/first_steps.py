@@ -1,6 +1,7 @@
 """Getting started: create a sample template, and send a template to a simulated phone, with one click each."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -11,6 +12,7 @@ from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_request import PageRequest
 from waypost.console.templates.submission import encode_draft
 from waypost.console.web.errors import InvalidPageRequest, NotFound
+from waypost.domain.app import App
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
@@ -69,9 +71,13 @@ async def create_sample_template(request: PageRequest) -> Response:
     """
     if request.services.apis.control is None:
         raise NotFound("This service has no simulator.")
-    app = request.app
+    await submit_sample_template(request, request.app)
+    return request.redirect(f"/apps/{request.app.id}", "Template submitted for review.")
+
+
+async def submit_sample_template(request: PageRequest, app: App) -> None:
+    """Submit the sample template of an app through the partner API."""
     await request.services.apis.app(app).form("POST", f"/partner/app/{app.id}/templates", encode_draft(SAMPLE_TEMPLATE))
-    return request.redirect(f"/apps/{app.id}", "Template submitted for review.")
 
 
 async def send_first_message(request: PageRequest) -> Response:
@@ -82,6 +88,16 @@ async def send_first_message(request: PageRequest) -> Response:
             "There is no phone, or no approved template that can be sent with example values.",
             "Open Templates and send one from its page.",
         )
+    message_id = await send_message(request, first)
+    return request.redirect(
+        f"/phones?show={first['phone']['phone']}",
+        "Template sent.",
+        hint=f"Tap a button on the phone. Message ID: {message_id}.",
+    )
+
+
+async def send_message(request: PageRequest, first: Mapping[str, Any]) -> str:
+    """Send a template with its examples, as `find_first_message` has returned it; return the message's ID."""
     app = request.app
     fields: dict[str, str] = {
         "channel": "whatsapp",
@@ -93,11 +109,7 @@ async def send_first_message(request: PageRequest) -> Response:
     response: dict[str, Any] = await request.services.apis.app(app).form(
         "POST", f"/partner/app/{app.id}/template/msg", fields
     )
-    return request.redirect(
-        f"/phones?show={first['phone']['phone']}",
-        "Template sent.",
-        hint=f"Tap a button on the phone. Message ID: {response['messageId']}.",
-    )
+    return response["messageId"]
 
 
 def _parameters(template: Template) -> list[str] | None:

@@ -232,6 +232,22 @@ FAULT_PRESETS: Final = (
 )
 
 
+SIGNUP_PRESET: Final = "signup-"
+"""The beginning of the keys of presets for the next signup."""
+
+
+async def list_presets(request: PageRequest) -> Sequence[FaultPreset]:
+    """Return all presets: those of the table, and one for each thing that the simulator can break in a signup."""
+    breaks: dict[str, str] = (await request.control.get("/control/onboarding/choices"))["breaks"]
+    return (*FAULT_PRESETS, *(_signup_preset(name, effect) for name, effect in breaks.items()))
+
+
+def _signup_preset(name: str, effect: str) -> FaultPreset:
+    fault = {"on": "onboarding", "when": {"next": 1}, "what": {"break": name}}
+    title = name.replace("_", " ").replace("june", "June").replace("pin ", "PIN ")
+    return FaultPreset(f"{SIGNUP_PRESET}{name}", f"Next signup: {title}", effect.replace("`", ""), (fault,))
+
+
 def preset_body(preset: FaultPreset, *, now_ms: int) -> dict[str, Any]:
     """Return the body of the control API's call: every fault with the preset's name and its end."""
     end = {} if preset.for_ms is None else {"until_ms": now_ms + preset.for_ms}
@@ -246,10 +262,11 @@ DISARM_ALL_QUESTION: Final = "Disarm all faults, including those that others arm
 
 async def show_faults(request: PageRequest) -> Response:
     """Return the page with armed faults, presets, and all kinds."""
-    control, faults = request.control, await list_faults(request)
+    control, faults, presets = request.control, await list_faults(request), await list_presets(request)
     return await render_tab(
         request, "faults",
-        faults=faults, presets=FAULT_PRESETS, preset_body=preset_body, armed_labels=_armed_labels(faults),
+        faults=faults, presets=FAULT_PRESETS, signup_presets=presets[len(FAULT_PRESETS) :], preset_body=preset_body,
+        window_errors=(await control.get("/control/onboarding/choices"))["errors"], armed_labels=_armed_labels(faults),
         catalogue=await control.get("/control/faults/kinds"), texts=FAULT_TEXTS, question=DISARM_ALL_QUESTION,
     )  # fmt: skip
 
@@ -279,14 +296,14 @@ async def live_fault(request: PageRequest) -> Response:
 
 async def arm_preset(request: PageRequest) -> Response:
     """Arm a preset, unless it is armed."""
-    preset = _find_preset(request)
+    preset = await _find_preset(request)
     body = preset_body(preset, now_ms=await simulator_now_ms(request))
     return await _arm(request, body, f"{preset.name}.")
 
 
 async def disarm_preset(request: PageRequest) -> Response:
     """Disarm the faults of a preset."""
-    preset, control = _find_preset(request), request.control
+    preset, control = await _find_preset(request), request.control
     faults = [fault for fault in await list_faults(request) if fault.get("label") == preset.name]
     try:
         for fault in faults:
@@ -314,7 +331,9 @@ async def _render_pieces(request: PageRequest) -> list[PageElement]:
     """Return the pieces with the list of faults and their number."""
     part, faults = partial(request.macro, FAULT_MACROS), await list_faults(request)
     labels = _armed_labels(faults)
-    presets = [(preset, part("preset_state", request, preset, preset.name in labels)) for preset in FAULT_PRESETS]
+    presets = [
+        (preset, part("preset_state", request, preset, preset.name in labels)) for preset in await list_presets(request)
+    ]
     rows = [(fault["id"], part("row", request, fault)) for fault in faults]
     return [
         *(PageElement(f"preset-{preset.key}", html) for preset, html in presets),
@@ -324,8 +343,8 @@ async def _render_pieces(request: PageRequest) -> list[PageElement]:
     ]
 
 
-def _find_preset(request: PageRequest) -> FaultPreset:
-    preset = next((row for row in FAULT_PRESETS if row.key == request.path_params["key"]), None)
+async def _find_preset(request: PageRequest) -> FaultPreset:
+    preset = next((row for row in await list_presets(request) if row.key == request.path_params["key"]), None)
     if preset is None:
         raise NotFound("There is no such preset.")
     return preset
