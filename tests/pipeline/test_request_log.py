@@ -17,7 +17,7 @@ from waypost.domain.templates.template import Category
 from waypost.store.accounts.partners import add_app, add_partner, add_partner_token
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_page
 from waypost.store.templates.templates import record_template
-from waypost.wire.account import issue_partner_token
+from waypost.wire.tokens import issue_partner_token
 
 SEND: Final = "/wa/api/v1/msg"
 FORM: Final = {"channel": "whatsapp", "source": APP.phone_number, "src.name": APP.name, "destination": ANN}

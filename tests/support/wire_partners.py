@@ -18,7 +18,7 @@ from waypost.store import tables
 from waypost.store.database import Database
 from waypost.store.encoding import app_columns, partner_columns, template_columns
 from waypost.store.queue.inbound_webhooks import record_inbound_messages
-from waypost.wire.account import issue_partner_token
+from waypost.wire.tokens import issue_partner_token
 
 REACHABLE_OPERATOR: Final = "reachable"
 """The operator account of the apps whose operator can be reached."""

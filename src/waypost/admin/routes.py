@@ -6,6 +6,7 @@ from typing import Final
 from starlette.routing import Route
 
 from waypost.admin import (
+    app_links,
     apps,
     callbacks,
     credentials,
@@ -28,6 +29,7 @@ ROUTES: Final[tuple[AdminRoute, ...]] = (
     *partners.operation.rows,
     *credentials.operation.rows,
     *apps.operation.rows,
+    *app_links.operation.rows,
     *messages.operation.rows,
     *waits.operation.rows,
     *logs.operation.rows,
@@ -47,6 +49,7 @@ PATH_PARAMETERS: Final = {
     "api-keys/{key_id}": "Id, as `waypost partner keys` lists it.",
     "universal-tokens/{token_id}": "Id, as `waypost partner tokens` lists it.",
     "apps/{app_id}": "Id of the app.",
+    "app-links/{link_id}": "Id, as `waypost app links` lists it.",
     "operator-accounts/{account_id}": "A name; also the end of its webhook path.",
     "business-accounts/{account_id}": "The operator's id; wabaId on the wire.",
     "subscriptions/{subscription_id}": "Id of the subscription.",

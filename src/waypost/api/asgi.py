@@ -64,6 +64,8 @@ AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner toke
         "POST /partner/{partner_id}/auth/token",
         "POST /partner/{partner_id}/auth/revoke",
         "POST /partner/{partner_id}/app-link/app-token",
+        "POST /partner/{partner_id}/app-link/partner-link-token",
+        "POST /partner/{partner_id}/app-link/status",
         "POST /partner/app/{app_id}/token",
         "POST /partner/app/{app_id}/token/revoke",
         "POST /partner/app/{app_id}/apikey",

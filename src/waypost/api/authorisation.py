@@ -9,7 +9,7 @@ from waypost.base.encryption import TOKEN_PREFIX, UNIVERSAL_TOKEN_PREFIX, hash_s
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import app_by_name
-from waypost.wire.account import is_partner_token
+from waypost.wire.tokens import is_partner_token
 
 
 class Credential(StrEnum):

@@ -17,8 +17,8 @@ from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import MAX_PASSWORD_CHARS, PARTNER_TOKEN_LIFE_MS, Partner
 from waypost.store.accounts.partners import add_partner_token, find_login_record
-from waypost.wire.account import issue_partner_token
 from waypost.wire.responses import success
+from waypost.wire.tokens import issue_partner_token
 
 MAX_LOGIN_BODY_BYTES = 16 * 1024  # of a body that is not authenticated yet
 MAX_EMAIL_CHARS = 254

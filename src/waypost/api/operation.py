@@ -222,7 +222,7 @@ class PartnerCall(NamedTuple):
             ApiError: it names another one.
         """
         if self.request.path["partner_id"] != str(self.partner_id):
-            raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "The path must name the partner of the credential.")
+            raise ApiError(ErrorCode.FORBIDDEN_PARTNER, "The path must name the partner of the credential.")
 
 
 class OwnPartnerCall(PartnerCall):

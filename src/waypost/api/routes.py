@@ -6,10 +6,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from waypost.api import flows, login, media, onboarding, reports, subscriptions, unsupported
+from waypost.api import flows, login, media, reports, subscriptions, unsupported
 from waypost.api.account import blocks, groups, names, numbers, payments, profile
 from waypost.api.apps import apps, keys, settings, universal_tokens, users
 from waypost.api.messages import passthrough, send, status
+from waypost.api.onboarding import app_links, links, registration, tech_provider
 from waypost.api.operation import Operations
 from waypost.api.route import RouteRow
 from waypost.api.templates import analytics, create, edit, library, lists
@@ -21,10 +22,11 @@ _SECTIONS: Final[Mapping[str, tuple[Operations, ...]]] = {  # by the headings of
     "Media": (media.operation,),
     "Apps": (apps.operation,),
     "Onboarding": (
-        onboarding.operation,
-        onboarding.registration_operation,
-        onboarding.prefilled_operation,
-        onboarding.linked_app_operation,
+        links.operation,
+        registration.operation,
+        links.prefilled_operation,
+        tech_provider.operation,
+        app_links.operation,
     ),
     "Not supported": (unsupported.operation,),
     "Templates": (create.operation, lists.operation, edit.operation, lists.sync_operation),

@@ -12,7 +12,6 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.wire.responses import success
 
 _SIGNAL: Final = "/partner/admin/bspsignal/{business_id}"
-_LINKS: Final = "/partner/{partner_id}/app-link"
 _NO_MONEY: Final = "This service has no money in it: nobody is charged"
 _NO_MIGRATION: Final = (
     "Numbers are connected by the administrator of this service: there is no contract to move them between."
@@ -22,9 +21,6 @@ _NO_EMBED: Final = (
 )
 _NO_PORTAL: Final = "The people of this service are managed in its console and by its administrator, not by this call."
 _NO_VERIFICATION: Final = "Businesses are verified by the operator: this service sends it no documents."
-_NO_REQUESTS: Final = (
-    "Every app of this service belongs to its partner from its creation, so there is no request to link one."
-)
 
 operation = Operations("ledger 1.3; decision 0025", Credential.PARTNER_TOKEN, at_operator=False)
 _explanations: Final[dict[str, str]] = {}
@@ -70,7 +66,6 @@ _by_app_token: Final = partial(_reject, credential=Credential.APP_TOKEN)
 _UNAUTHORIZED: Final = ErrorCode.UNAUTHORIZED_ACCESS
 _NO_TRANSFER: Final = "For a transfer that this service does not support."
 _NO_MIGRATION_HERE: Final = "Accepted; there is no migration here."
-_NO_USE: Final = "Accepted; such a token has no use here."
 
 # Source: facts 2, 13; ledger 1.2, 1.3, 1.5, 1.9, 1.11; decision 0025
 _reject(
@@ -93,13 +88,6 @@ _by_app_token("GET", f"{APP}/subscription/billing/monthly", f"{_NO_MONEY}, so th
 _reject("PUT", "/partner/users/{user_id}/active", _NO_PORTAL, "ledger 1.9")
 _reject("DELETE", "/partner/users/{user_id}", _NO_PORTAL, "ledger 1.9")
 _reject("GET", "/partner/users/communications", _NO_PORTAL, "ledger 1.9")
-_reject(
-    "POST",
-    f"{_LINKS}/partner-link-token",
-    _NO_REQUESTS,
-    "ledger 1.11",
-    body=_unread("LinkToken", ("regenerate", bool, _NO_USE, "false"), ("expiryDays", int, _NO_USE, "30")),
-)
 _reject(
     "POST",
     "/partner/account/api/wallet/balance/transfer",
@@ -141,27 +129,3 @@ async def reject_credit_line(call: AppCall) -> None:
 async def list_solution_migrations(call: PartnerCall) -> dict[str, Any]:
     """Return the migrations of the partner's apps between solutions: there are none, since none can be begun."""
     return {"status": "success", "appStatus": []}
-
-
-class LinkDecision(Struct):
-    """A decision about a request to link an app."""
-
-    id: Annotated[str, Field("The id of a request; there are none here.")] = ""
-    action: Annotated[
-        str, Field("APPROVE or REJECT; there are no requests here.", "APPROVE", strip=True, is_required=True)
-    ] = ""
-
-
-@operation(
-    "POST",
-    f"{_LINKS}/status",
-    None,
-    status=400,
-    source="ledger 1.11; decision 0025",
-    errors=(ErrorCode.NO_MEANING, ErrorCode.FIELD_BROKEN),
-)
-async def reject_link_decision(call: PartnerCall, fields: LinkDecision) -> None:
-    """Reject a decision about a request to link an app, once the caller is authorised and the decision is there."""
-    if not fields.action:
-        raise ApiError(ErrorCode.FIELD_BROKEN, "action is required", field="action", accepted="APPROVE or REJECT")
-    raise ApiError(ErrorCode.NO_MEANING, _NO_REQUESTS)

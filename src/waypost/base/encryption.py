@@ -193,6 +193,10 @@ class SecretBox:
         """
         return [hmac.digest(root, b"partner token", "sha256") for root in self.roots]
 
+    def linking_token_keys(self) -> list[bytes]:
+        """Return the keys that linking tokens may be signed with, 32 bytes each, the current first."""
+        return [hmac.digest(root, b"linking token", "sha256") for root in self.roots]
+
     def callback_keys(self, subscription_id: int | str, serial: int) -> list[bytes]:
         """Return the keys that sign a subscription's callbacks, 32 bytes each, the current first.
 

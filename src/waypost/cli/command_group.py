@@ -98,6 +98,7 @@ def _suggest_option() -> Generator[None]:
 DOCS: Final = "docs/"
 """Where the pages are: in the repository, until a release publishes them."""
 _CLI: Final = "how-to/use-the-command-line.md"
+_CLIENTS: Final = "how-to/point-an-existing-client.md"
 _OPERATOR: Final = "how-to/connect-the-cloud-api.md"
 _CALLBACKS: Final = "how-to/receive-callbacks.md"
 _CLOCK: Final = "how-to/travel-in-time.md"
@@ -156,6 +157,9 @@ EXAMPLES: Final[dict[str, tuple[str, str]]] = {
     "app connect": (f"{_APP} 15550001000 1000000000000002 1000000000000001", _OPERATOR),
     "app contact-email": (_APP, _OPERATOR),
     "app onboard": (_APP, _OPERATOR),
+    "app offer": ("'Hat shop' ann@hats.example", _CLIENTS),
+    "app links": ("--json", _CLIENTS),
+    "app decide": (f"{_APP} APPROVE", _CLIENTS),
     "app list": ("--json", _OPERATOR),
     "app revoke-token": (_APP, "how-to/replace-the-secret-key.md"),
     "app rates": (f"{_APP} templates=20/60s", "reference/rates.md"),

@@ -25,7 +25,7 @@ from waypost.domain.app import App
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, partner_by_id, partner_of_token
 from waypost.store.database import Database
-from waypost.wire.account import issue_partner_token
+from waypost.wire.tokens import issue_partner_token
 
 UNCOUNTED: Final = "waypost.uncounted"
 """Key in a request's scope: the request does not count toward rate limits. Clients cannot set it over HTTP."""

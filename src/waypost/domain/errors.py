@@ -42,6 +42,7 @@ class ErrorCode(StrEnum):
     ALREADY_EXISTS = auto()
     UNAUTHORIZED_ACCESS = auto()
     FORBIDDEN_ACCESS = auto()
+    FORBIDDEN_PARTNER = auto()
     INVALID_APP_NAME = auto()
     APP_NAME_LENGTH = auto()
     APP_EXISTS = auto()

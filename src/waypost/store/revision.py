@@ -20,7 +20,7 @@ from waypost.store.retention.partitions import create_first_partitions
 from waypost.store.schema import POSTGRESQL, create_schema
 from waypost.store.tables import REVISION, store_properties
 
-OLDEST_UPGRADABLE_REVISION: Final = 10
+OLDEST_UPGRADABLE_REVISION: Final = 11
 """The oldest revision from which a store can be upgraded; until the first release, the only one."""
 
 STEPS_FOLDER: Final = Path(__file__).parent / "steps"

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 10
+REVISION: Final = 11
 
 metadata = MetaData()
 
@@ -169,6 +169,30 @@ apps = Table(
     Column("modified_on_ms", BigInteger, nullable=False),
     UniqueConstraint("partner_id", "name"),
     Index("apps_by_phone_number_id", "phone_number_id"),
+)
+
+linking_tokens = Table(  # the current linking token of a partner; the token is derived from its row
+    "linking_tokens",
+    metadata,
+    Column("partner_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("token_id", TextColumn, nullable=False),
+    Column("issued_on_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False),
+)
+
+app_links = Table(  # apps of customers until a partner has them, and requests to a partner (decision 0130)
+    "app_links",
+    metadata,
+    Column("id", TextColumn, primary_key=True),
+    Column("app_id", TextColumn, nullable=False, unique=True),
+    Column("app_name", TextColumn, nullable=False),
+    Column("customer", TextColumn, nullable=False),
+    Column("partner_id", BigInteger, index=True),  # NULL: that of who uses the app linking token
+    Column("requested_on_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False),
+    Column("status", TextColumn, nullable=False),
+    Column("decided_on_ms", BigInteger),  # NULL: not decided
+    Column("decided_by", TextColumn, nullable=False),
 )
 
 app_operator_history = Table(  # operator history of apps: their ids at former operator accounts (decision 0033)

@@ -157,14 +157,14 @@ def app_linked_by_token(app: App, partner: Partner, namespace: str) -> AppLinked
     )
 
 
-def app_linked_by_linking_token(app: App) -> dict[str, Any]:
+def app_linked_by_linking_token(app: App, customer_id: str) -> dict[str, Any]:
     """Return the response to linking an app by a linking token. Source: ledger 1.11."""
     return {
         "status": "success",
         "linked": True,
         "appId": app.id,
         "appName": app.name,
-        "customerId": str(app.partner_id),
+        "customerId": customer_id,
         "partnerId": app.partner_id,
         "tokenStatus": "ACTIVE",
     }

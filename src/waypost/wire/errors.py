@@ -92,6 +92,7 @@ ERRORS: Final = {
     ErrorCode.ALREADY_EXISTS: ErrorRow(409, None, "ours, administration"),
     ErrorCode.UNAUTHORIZED_ACCESS: ErrorRow(401, "Unauthorized Access", "facts 10, 15: the calls listed there"),
     ErrorCode.FORBIDDEN_ACCESS: ErrorRow(403, "Unauthorized Access", "facts 2, 10; within one partner only"),
+    ErrorCode.FORBIDDEN_PARTNER: ErrorRow(403, "Forbidden Access", "ledger 1.11"),
     ErrorCode.INVALID_APP_NAME: ErrorRow(400, "Invalid characters used in app name", "facts 2"),
     ErrorCode.APP_NAME_LENGTH: ErrorRow(400, _NAME_LENGTH, "ledger 1.2: the text has the vendor's spelling"),
     ErrorCode.APP_EXISTS: ErrorRow(409, "Bot Already Exists", "facts 2"),

@@ -10,7 +10,7 @@ from tests.support.pipeline import PipelineHarness
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
 from waypost.store.accounts.partners import add_partner_token, partner_by_id
-from waypost.wire.account import issue_partner_token
+from waypost.wire.tokens import issue_partner_token
 
 LOG = "/partner/account/api/event"
 INTERVAL_MS = 60 * 60 * 1000

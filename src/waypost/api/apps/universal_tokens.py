@@ -47,7 +47,7 @@ _PARTNER: Final = "/partner/{partner_id}/auth"
 _own_operation = partial(
     operation,
     rate="universal_tokens",
-    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS),
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_PARTNER),
     wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
 )
 
@@ -114,7 +114,7 @@ class SecretCall(PartnerCall):
         ErrorCode.FIELD_BROKEN,
         ErrorCode.ACCOUNT_UNKNOWN,
         ErrorCode.LOGIN_FAILED,
-        ErrorCode.FORBIDDEN_ACCESS,
+        ErrorCode.FORBIDDEN_PARTNER,
         ErrorCode.TOKEN_NAME_IN_USE,
         ErrorCode.TOO_MANY_TOKENS,
     ),

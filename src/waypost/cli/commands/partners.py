@@ -143,6 +143,9 @@ apps.command("add")(
 apps.command("connect")(call_command(f"POST {_APP}/connect", {"live": None}))
 apps.command("onboard")(call_command(f"POST {_APP}/onboard"))
 apps.command("contact-email")(call_command(f"GET {_APP}/contact-email"))
+apps.command("offer")(call_command("POST /admin/app-links", {"partner_linking_token": "--to"}))
+apps.command("links")(call_command("GET /admin/app-links"))
+apps.command("decide")(call_command("POST /admin/app-links/{link_id}/decide"))
 apps.command("list")(call_command("GET /admin/apps"))
 apps.command("revoke-token")(call_command(f"POST {_APP}/token/revoke"))
 

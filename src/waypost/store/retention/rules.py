@@ -37,6 +37,7 @@ from waypost.store.retention.partitions import floor_id
 from waypost.store.schema import POSTGRESQL
 from waypost.store.tables import (
     app_keys,
+    app_links,
     attempts,
     audit_log,
     callbacks,
@@ -279,6 +280,7 @@ _DELETE_OLD_CREDENTIALS: Final = (  # that expired, or were revoked
     _delete_ended(client_secrets.c.hash, client_secrets.c.expires_on_ms),
     _delete_ended(universal_tokens.c.hash, universal_tokens.c.expires_on_ms, universal_tokens.c.revoked_on_ms),
     _delete_ended(app_keys.c.id, app_keys.c.expires_on_ms, app_keys.c.revoked_on_ms),
+    _delete_ended(app_links.c.id, app_links.c.expires_on_ms, app_links.c.decided_on_ms),
 )
 _NEXT_SUBSCRIPTION_ID: Final = select(func.min(sequences.c.subscription_id)).where(
     sequences.c.subscription_id > bindparam("after")
