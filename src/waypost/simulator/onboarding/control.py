@@ -297,9 +297,8 @@ async def put_configuration(
     token_days: Annotated[Literal[60] | None, accepts(_DAYS)] = None,
 ) -> LoginConfiguration:
     """Create or change a login configuration of an app: the products of its window, and the lifetime of its tokens."""
-    other = describe_other_kind(config_id, "config_id")
-    if other or not (config_id.isascii() and config_id.isdigit() and len(config_id) <= 32):
-        raise ControlApiError("config_id", f"is not an id{f': {other}' if other else ''}", "1 to 32 digits")
+    if not (config_id.isascii() and config_id.isdigit() and len(config_id) <= 32):  # a page's own, of any range
+        raise ControlApiError("config_id", "is not an id", "1 to 32 digits")
     find(state.accounts.apps, app_id, field="app_id", rule="is no app")
     configuration = LoginConfiguration(config_id, app_id, tuple(dict.fromkeys(products)), token_days)
     await state.cached(CONFIGURATIONS).save(configuration, config_id)
