@@ -39,7 +39,7 @@ async def test_link_shows_the_state_of_the_app_for_five_days(make_pipeline: Make
     assert b"another 1 hour." in at_the_end.raw
     assert [page.status for page in (shown, changed, at_the_end, expired)] == [200, 404, 200, 404]
     assert b"This link is not valid" in changed.raw
-    assert b"This link is not valid" in expired.raw
+    assert b"This link has expired" in expired.raw
 
 
 async def test_regenerated_link_replaces_the_earlier_one(make_pipeline: MakePipeline) -> None:
@@ -50,5 +50,7 @@ async def test_regenerated_link_replaces_the_earlier_one(make_pipeline: MakePipe
 
     second = await new_link(pipeline, "user=ada&regenerate=true")
 
-    assert (await pipeline.send_request("GET", first)).status == 404
+    replaced = await pipeline.send_request("GET", first)
+    assert replaced.status == 404
+    assert b"It was replaced by another" in replaced.raw
     assert (await pipeline.send_request("GET", second)).status == 200

@@ -54,6 +54,13 @@ class Onboarding:
         response = await self.pipeline.send_request("POST", path, subscription, self.by_app)
         assert response.status == 200, response
 
+    async def link_with_callback_url(self) -> None:
+        """Create the app with a callback URL, and no subscription."""
+        app = {"name": "Linked Shop", "wabaId": ACCOUNT.id, "phone": APP.phone_number}
+        self.app_id = await self._body(
+            "POST", "/partner/tpp/app", {**app, "callbackUrl": self.pipeline.sink.url}, "appId"
+        )
+
     async def stages(self) -> tuple[str, ...]:
         """Return the stages; the list of apps has the same."""
         state = await self._body("GET", f"/partner/app/{self.app_id}/pipeline", None, "whatsapp")
@@ -115,6 +122,16 @@ async def test_stages_follow_each_other_until_the_app_is_live(onboarding: Onboar
     assert onboarding.by_app is not None
     health = await pipeline.send_request("GET", f"/partner/app/{onboarding.app_id}/health", None, onboarding.by_app)
     assert health.body["healthy"] is True or health.body["healthy"] == "true", health
+
+
+async def test_callback_url_gets_the_live_event_without_a_subscription(onboarding: Onboarding) -> None:
+    pipeline = onboarding.pipeline
+    await onboarding.link_with_callback_url()
+
+    await pipeline.travel(ms=len(RUNNING) * STEP_S * 1000)
+
+    event = await pipeline.wait_for_callback(is_event("onboarding-event"))
+    assert (event["appId"], event["payload"]["payload"]["status"]) == (onboarding.app_id, "live")
 
 
 async def test_step_that_fails_three_times_is_an_error_until_it_is_begun_again(onboarding: Onboarding) -> None:

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -50,6 +51,8 @@ FORM_PAGE_HEADERS: Final = PAGE_HEADERS | {
         "form-action 'none'", "form-action 'self'"
     )
 }
+_WINDOW_HOSTS: Final = {"https://graph.facebook.com": "https://business.facebook.com"}
+"""Where the hosted signup window of an operator is, if its Graph API is elsewhere. Source: facts 14.2."""
 _CODE: Final = re.compile(r"([0-9a-f-]{36})-[0-9a-f]{32}")
 
 
@@ -66,18 +69,32 @@ class OnboardingPage:
         code: str = request.path_params["code"]
         found = _CODE.fullmatch(code)
         app = await self._directory.app(found[1]) if found is not None else None
-        if app is None or not self._is_valid(app, code):
-            return self._page(404, app=None)
+        is_known = app is not None and self._is_current(app, code)
+        if app is None or not is_known or not self._is_valid(app):
+            return self._page(404, app=None, has_expired=is_known)
         left_ms = app.preferences.onboarding_link_ms + ONBOARDING_LINK_LIFE_MS - self._clock.now_ms()
         size_ms, unit = (DAY_MS, "day") if left_ms > DAY_MS else (HOUR_MS, "hour")
         count = math.ceil(left_ms / size_ms)
-        return self._page(200, app=app, left=f"{count} {unit}{'s' if count > 1 else ''}")
+        left = f"{count} {unit}{'s' if count > 1 else ''}"
+        return self._page(200, app=app, left=left, window_url=await self._find_window(app))
 
-    def _is_valid(self, app: App, code: str) -> bool:
+    def _is_current(self, app: App, code: str) -> bool:
         created_on_ms = app.preferences.onboarding_link_ms
-        is_live = created_on_ms and self._clock.now_ms() < created_on_ms + ONBOARDING_LINK_LIFE_MS
         codes = self._secret_box.onboarding_codes(app.id, created_on_ms)
-        return bool(is_live) and any(secrets_equal(code, accepted) for accepted in codes)
+        return created_on_ms > 0 and any(secrets_equal(code, accepted) for accepted in codes)
+
+    def _is_valid(self, app: App) -> bool:
+        return self._clock.now_ms() < app.preferences.onboarding_link_ms + ONBOARDING_LINK_LIFE_MS
+
+    async def _find_window(self, app: App) -> str:
+        """Return the URL of the operator's signup window for the business; empty if the app has its number already."""
+        account_id = None if app.phone_number_id else await self._directory.first_operator_account_id()
+        account = await self._directory.operator_account(account_id) if account_id else None
+        app_id = account.fields.get("app_id", "") if account is not None else ""
+        if account is None or not app_id:
+            return ""
+        base_url = _WINDOW_HOSTS.get(account.base_url, account.base_url)
+        return f"{base_url}/messaging/whatsapp/onboard/?{urlencode({'app_id': app_id})}"
 
     def _page(self, status: int, **values: Any) -> Response:
         text = page_templates().get_template("onboarding.html").render(**values)

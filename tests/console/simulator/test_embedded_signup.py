@@ -202,3 +202,52 @@ async def test_dialog_that_cannot_be_opened_says_why(site: PartnerSite, path: st
     async with aiohttp.ClientSession() as http, http.get(url) as response:
         assert response.status in (400, 404)
         assert text in await response.text()
+
+
+@pytest_asyncio.fixture(loop_scope=LOOP)
+async def limited(site: PartnerSite) -> AsyncGenerator[PartnerSite]:
+    """The partner's site, whose app has the addresses of a test; afterwards those of this machine."""
+    yield site
+    host = {"allowed_domains": ["localhost"], "redirect_uris": [site.url, f"{site.url}back"]}
+    await site.console.control.json("PUT", f"/control/onboarding/apps/{site.app_id}/addresses", host)
+
+
+async def set_addresses(site: PartnerSite, domains: list[str], uris: list[str]) -> None:
+    body = {"allowed_domains": domains, "redirect_uris": uris}
+    await site.console.control.json("PUT", f"/control/onboarding/apps/{site.app_id}/addresses", body)
+
+
+@pytest.mark.parametrize(
+    ("domains", "uris", "query", "text"),
+    [
+        (["x.example"], ["https://x.example/a"], "channel=KEY&origin=https://y.example", "JSSDK Unknown Host domain"),
+        (["x.example"], ["https://y.example/a"], "channel=KEY&origin=https://x.example", "JSSDK Unknown Host domain"),
+        (["x.example"], ["https://x.example/a"], "channel=KEY&origin=http://x.example", "called from http pages"),
+        (["x.example"], ["https://x.example/a"], "channel=KEY&origin=https://[", "JSSDK Unknown Host domain"),
+        (["x.example"], ["https://x.example/a"], "redirect_uri=https://x.example/b", "URL Blocked"),
+        (["x.example"], ["https://x.example/a"], "channel=KEY&origin=https://x.example", ""),
+        (["x.example"], ["https://x.example/a"], "redirect_uri=https://x.example/a", ""),
+    ],
+)
+async def test_page_elsewhere_than_the_apps_addresses_is_refused(
+    limited: PartnerSite, domains: list[str], uris: list[str], query: str, text: str
+) -> None:
+    await set_addresses(limited, domains, uris)
+    query = query.replace("KEY", f"k{abs(hash((query, text))):020d}")
+    url = f"{limited.console.running.graph_url}/dialog/oauth?client_id={limited.app_id}&{query}"
+
+    async with aiohttp.ClientSession() as http, http.get(url) as response:
+        assert response.status == (400 if text else 200)
+        assert (text or "Sign in") in await response.text()
+
+
+async def test_script_says_where_its_page_is(page: Page, limited: PartnerSite) -> None:
+    await set_addresses(limited, ["shop.example"], ["https://shop.example/"])
+    window = await open_window(page, limited)
+    await expect(window.get_by_role("alert")).to_contain_text("JSSDK Unknown Host domain")
+    await window.close()
+    (answer,) = await wait_for(page, 1)
+
+    assert answer["response"] == {"authResponse": None, "status": "unknown"}
+    await set_addresses(limited, ["localhost"], [limited.url])
+    await go_to(await open_window(page, limited), "Connect your business")

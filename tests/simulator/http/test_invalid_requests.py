@@ -189,6 +189,8 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
                                       "website": "x", "country": "US", "error_code": 1752089},
     "/control/onboarding/business-app-numbers/{phone}": {"name": "x", "error_code": 3441045},
     "/control/onboarding/configurations/{config_id}": {"app_id": APP, "products": ["cloud_api"], "token_days": 60},
+    "/control/onboarding/apps/{app_id}/addresses": {"allowed_domains": ["x.example"],
+                                                    "redirect_uris": ["https://x.example/"]},
     "/control/onboarding/partners/{app_id}": {"is_verified": True, "has_credit_line": True},
     "/control/onboarding/accounts/{waba_id}": {"business_id": "BUSINESS", "is_on_behalf_of": True},
     "/control/onboarding/sessions":  {"app_id": APP, **WINDOW},

@@ -363,24 +363,28 @@ async def edit_app(call: AppCall, fields: AppChanges) -> dict[str, Any]:
     return {"status": "success", "app": item, "appDetails": item}  # public clients read either
 
 
-async def _set_webhook_url(services: Services, app: App, url: str) -> None:
-    """Send all callbacks of version 2 to a URL, by the subscription that earlier calls of this made, or by a new one.
-
-    The URL gets no ping: the calls of public clients that set a callback so are made before their server listens.
-    """
-    now_ms = services.clock.now_ms()
-    modes = read_modes([str(WEBHOOK_MODES)])
-    subscription = Subscription(
+def webhook_subscription(app: App, url: str, now_ms: int) -> Subscription:
+    """Return the subscription that sends all callbacks of version 2 of an app to a URL."""
+    return Subscription(
         id="",
         partner_id=app.partner_id,
         app_id=app.id,
         tag=WEBHOOK_TAG,
         url=url,
         version=2,
-        modes=modes,
+        modes=read_modes([str(WEBHOOK_MODES)]),
         created_on_ms=now_ms,
         modified_on_ms=now_ms,
     )
+
+
+async def _set_webhook_url(services: Services, app: App, url: str) -> None:
+    """Send all callbacks of version 2 to a URL, by the subscription that earlier calls of this made, or by a new one.
+
+    The URL gets no ping: the calls of public clients that set a callback so are made before their server listens.
+    """
+    now_ms = services.clock.now_ms()
+    subscription = webhook_subscription(app, url, now_ms)
     directory = services.directory
 
     def change(stored: Subscription) -> Subscription:

@@ -1,5 +1,6 @@
 """Apps that a partner creates for numbers of its business accounts."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Final
@@ -7,19 +8,21 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from waypost.api.apps.apps import CALLBACK_EXAMPLE, CALLBACK_MEANING, REGION_MEANING, AppName, read_region
+from waypost.api.apps.apps import CALLBACK_EXAMPLE, REGION_MEANING, AppName, read_region, webhook_subscription
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import AppCall, Operations, PartnerCall
 from waypost.api.requests import ApiResponse
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import App, AppOnboardingProgress, OnboardingStep
+from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP
 from waypost.domain.direct_calls import ListNumbers
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import app_by_source
 from waypost.store.apps.apps import app_by_name
 from waypost.store.apps.onboarding import add_app_to_onboard
+from waypost.store.callbacks.subscriptions import add_subscription
 from waypost.wire.responses import success
 from waypost.wire.subscriptions import check_url
 
@@ -38,7 +41,13 @@ class NewLinkedApp(Struct, rename="camel"):
     phone: Annotated[
         str, Field("One of the account's numbers, 8 to 15 digits.", "15550001000", "a phone number of 8 to 15 digits")
     ]
-    callback_url: Annotated[str, Field(CALLBACK_MEANING, CALLBACK_EXAMPLE)] = ""
+    callback_url: Annotated[
+        str,
+        Field(
+            "An http or https URL; a subscription with the tag `webhookUrl` sends the callbacks of version 2 there.",
+            CALLBACK_EXAMPLE,
+        ),
+    ] = ""
     storage_region: Annotated[
         str, Field(REGION_MEANING, "IN", read=read_region, errors=(ErrorCode.INVALID_REGION,))
     ] = ""
@@ -56,7 +65,8 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
 
     The service checks the number at the operator, subscribes to the business account, registers the number, and makes
     the app live; `GET A/pipeline` shows the stage, and the event `live` its end. Until then a message is sent as from
-    any sandbox app: the operator rejects it while the number is not registered. The administrator opens a business
+    any sandbox app: the operator rejects it while the number is not registered. Callbacks go to `callbackUrl` from the
+    beginning, so that the event `live` arrives there. The administrator opens a business
     account to a partner with `waypost account business`. A repeated request is no second app: it gets the first one's
     id.
 
@@ -100,7 +110,10 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
     )
     app = replace(app, phone_number_id=number.id, per_second=number.per_second, preferences=preferences)
     token_hash = hash_secret(services.secret_box.app_token(app.id, app.token_serial))
-    if not await services.database.write(add_app_to_onboard, app, token_hash):  # another request was faster
+    is_new = await services.database.write(
+        partial(_add_app, app=app, token_hash=token_hash, seal=services.directory.seal)
+    )
+    if not is_new:  # another request was faster
         taken = await services.database.read(partial(_find_taken, app=app))
         if taken is not None:
             return taken
@@ -108,6 +121,16 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
     if not is_callback_valid:
         return ApiResponse({"status": "error", "message": _NO_CALLBACK, "appId": app.id}, 400)
     return {"status": "success", "appId": app.id}
+
+
+def _add_app(connection: Connection, app: App, token_hash: str, seal: Callable[[str, str], bytes]) -> bool:
+    """Store an app with the first step of its onboarding, and the subscription of its callback URL, if it has one."""
+    if not add_app_to_onboard(connection, app, token_hash):
+        return False
+    url = app.preferences.callback_url
+    if url:
+        add_subscription(connection, webhook_subscription(app, url, app.created_on_ms), seal, MAX_SUBSCRIPTIONS_PER_APP)
+    return True
 
 
 def _find_taken(connection: Connection, app: App) -> ApiResponse | None:

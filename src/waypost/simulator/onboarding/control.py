@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from waypost.base.http.hosts import is_web_url
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object, view_of
 from waypost.simulator.apis.field_types import Id, Name, Position, accepts
@@ -13,12 +14,14 @@ from waypost.simulator.apis.object_ids import describe_other_kind, make_id
 from waypost.simulator.numbers.sent_codes import CodeMethod
 from waypost.simulator.onboarding.grants import open_partner_webhooks, remove_access
 from waypost.simulator.onboarding.model import (
+    ADDRESSES,
     BUSINESS_APP_NUMBERS,
     CONFIGURATIONS,
     PARTNERS,
     PERSONS,
     PORTFOLIOS,
     SIGNUP_CODES,
+    AppAddresses,
     AppPartner,
     BusinessAppNumber,
     LoginConfiguration,
@@ -68,6 +71,7 @@ _PRODUCT: Final = accepts(", ".join(PRODUCTS), f"^({'|'.join(PRODUCTS)})$")
 Delay = Annotated[Annotated[int, Meta(ge=0, le=604_800_000)] | None, accepts(_NOT_SENT)]
 Text = Annotated[str, Meta(max_length=256)]
 LongText = Annotated[str, Meta(max_length=2000)]
+Domain = Annotated[str, accepts("a host name, such as shop.example", "^[a-z0-9.-]{1,253}$")]
 WindowErrorCode = Annotated[int, accepts("0: none, or an error code of the window", ge=0, le=9_999_999)]
 AssetName = Annotated[str, Meta(max_length=64)]
 Assets = dict[AssetName, Annotated[tuple[Id, ...], Meta(max_length=100)]]
@@ -303,6 +307,27 @@ async def put_configuration(
     configuration = LoginConfiguration(config_id, app_id, tuple(dict.fromkeys(products)), token_days)
     await state.cached(CONFIGURATIONS).save(configuration, config_id)
     return configuration
+
+
+@operation("PUT", "/control/onboarding/apps/{app_id}/addresses")
+async def put_addresses(
+    state: SimulatorState,
+    app: PathApp,
+    *,
+    allowed_domains: Annotated[tuple[Domain, ...], Meta(max_length=100)] = (),
+    redirect_uris: Annotated[tuple[LongText, ...], Meta(max_length=100)] = (),
+) -> AppAddresses:
+    """Set the allowed domains and valid OAuth redirect URIs of an app: the window refuses every other page.
+
+    Until they are set, it refuses none. A page with the script must be on an allowed domain that a redirect URI has,
+    too, by HTTPS unless it is on this machine; a dialog must name one of the redirect URIs exactly.
+    """
+    other = next((uri for uri in redirect_uris if not is_web_url(uri)), None)
+    if other is not None:
+        raise ControlApiError("redirect_uris", f"has {other[:80]!r}, which is no URL", "http and https URLs")
+    addresses = AppAddresses(app.app_id, allowed_domains, redirect_uris)
+    await state.cached(ADDRESSES).save(addresses, app.app_id)
+    return addresses
 
 
 @operation("PUT", "/control/onboarding/partners/{app_id}")

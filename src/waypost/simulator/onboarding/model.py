@@ -62,6 +62,14 @@ class AppPartner(msgspec.Struct, frozen=True):
     credential_id: str = ""
 
 
+class AppAddresses(msgspec.Struct, frozen=True):
+    """The addresses that an app's pages may have, as its settings at the operator say it; without a row, any."""
+
+    app_id: str
+    allowed_domains: tuple[str, ...]  # of pages with the script
+    redirect_uris: tuple[str, ...]  # of the dialog, whole
+
+
 class SignupCode(msgspec.Struct, frozen=True):
     """A code that an app exchanges for a token, once, within a time.
 
@@ -118,6 +126,8 @@ PARTNERS: Final = StoredKind(
     keys_of=lambda partner: [("credit_line", partner.credit_line_id)] if partner.credit_line_id else [],
     survives_reset=True,
 )
+"""By app."""
+ADDRESSES: Final = StoredKind("app_addresses", AppAddresses, survives_reset=True)
 """By app."""
 SIGNUP_CODES: Final = StoredKind("signup_code", SignupCode)
 ALLOCATIONS: Final = StoredKind("credit_allocation", CreditAllocation)

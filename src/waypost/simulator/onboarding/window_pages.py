@@ -16,7 +16,7 @@ from collections import defaultdict
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, Literal
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -27,7 +27,7 @@ from waypost.base.json_values import object_of
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.numbers.sent_codes import last_code
-from waypost.simulator.onboarding.model import BUSINESS_APP_NUMBERS, PERSONS, PORTFOLIOS
+from waypost.simulator.onboarding.model import ADDRESSES, BUSINESS_APP_NUMBERS, PERSONS, PORTFOLIOS
 from waypost.simulator.onboarding.window import (
     SESSIONS,
     NewBusiness,
@@ -80,6 +80,16 @@ _PAGE_HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
+# Source: the operator's texts, as developers report them; decision 0131
+_URL_BLOCKED: Final = (
+    "URL Blocked: This redirect failed because the redirect URI is not whitelisted in the app's Client OAuth Settings. "
+    "Make sure Client and Web OAuth Login are on and add all your app domains as Valid OAuth Redirect URIs."
+)
+_UNKNOWN_DOMAIN: Final = (
+    "JSSDK Unknown Host domain: The domain you are hosting the Facebook Javascript SDK is not in your app's "
+    "Javascript SDK host domain list."
+)
+_INSECURE: Final = "The method FB.login can no longer be called from http pages."
 _ANY_PAGE: Final = {"Access-Control-Allow-Origin": "*", "Cache-Control": "no-store"}
 """The script runs in pages of any origin, and asks for sessions whose keys it has made."""
 
@@ -132,6 +142,9 @@ class WindowPages:
             return _error_page(400, "redirect_uri must be a URL, unless the dialog is opened by the script sdk.js.")
         if query.get("response_type", "code") != "code":
             return _error_page(400, "response_type must be code: this window gives no token to a page.")
+        blocked = _find_blocked_address(state, app.app_id, query.get("origin", ""), "" if key else redirect_uri)
+        if blocked and not is_hosted:
+            return _error_page(400, blocked)
         try:
             text = query.get("extras", "")
             extras = object_of(json.loads(text)) if text and len(text) <= _MAX_EXTRAS_CHARS else {}
@@ -229,6 +242,29 @@ class WindowPages:
         }
         text = _templates().get_template("window.html").render(**values)
         return HTMLResponse(text, status, _PAGE_HEADERS)
+
+
+def _find_blocked_address(state: SimulatorState, app_id: str, origin: str, redirect_uri: str) -> str:
+    """Return why the operator refuses a page, in its words as far as they are known; empty: it does not.
+
+    Args:
+        origin: of the page with the script.
+        redirect_uri: of a dialog; empty: it was opened by the script.
+    """
+    allowed = state.values(ADDRESSES).get(app_id)
+    if allowed is None:
+        return ""
+    if redirect_uri:
+        return "" if redirect_uri in allowed.redirect_uris else _URL_BLOCKED
+    try:
+        page, hosts = urlsplit(origin), {urlsplit(uri).hostname for uri in allowed.redirect_uris}
+        host = page.hostname or ""
+    except ValueError:
+        return _UNKNOWN_DOMAIN
+    if host not in allowed.allowed_domains or host not in hosts:
+        return _UNKNOWN_DOMAIN
+    is_here = host in ("localhost", "127.0.0.1")
+    return "" if page.scheme == "https" or is_here else _INSECURE
 
 
 def _read_step(session: OnboardingSession, action: str, form: dict[str, str]) -> Step:

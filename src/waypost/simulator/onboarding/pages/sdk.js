@@ -57,7 +57,9 @@
       Object.assign(settings, options);
     },
     login(callback, options = {}) {
-      const key = newKey(), query = new URLSearchParams({ client_id: settings.appId, channel: key, display: "popup" });
+      const key = newKey(), query = new URLSearchParams();
+      Object.entries({ client_id: settings.appId, channel: key, display: "popup", origin: location.origin })
+        .forEach(([name, value]) => query.set(name, value));
       for (const [name, value] of Object.entries(options)) {
         query.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
       }
