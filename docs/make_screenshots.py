@@ -27,7 +27,7 @@ from waypost.console.route import RouteKind
 FOLDER: Final = Path(__file__).parent / "images" / "console"
 BEGINS: Final = datetime(2026, 5, 4, 22, 20, tzinfo=UTC)
 MOST_BYTES: Final = 120_000
-MOST_BYTES_OF_ALL: Final = 4_850_000
+MOST_BYTES_OF_ALL: Final = 5_000_000
 Size = tuple[int, int]
 WIDE: Final[Size] = (1440, 900)
 NARROW: Final[Size] = (360, 740)
@@ -75,6 +75,7 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/settings/apps":                                            ("apps", False),
     "/apps/{app_id}/settings/operator":                          ("operator-switch", False),
     "/phones/{phone}/script":                                     ("script", False),
+    "/phones/business/{number}":                                  ("business-phone", False),
     "/settings/operator":                                        ("operator", False),
     "/settings/audit":                                           ("settings-audit", False),
     "/settings/personal-data":                                   ("personal-data", False),
@@ -88,6 +89,7 @@ ELSEWHERE: Final = ("/",)  # leads to another page
 QUERIES: Final = {  # wide, and narrow
     "/phones":                (f"?show={ANN},{BEN},{CHI}", f"?show={ANN}"),
     "/phones/{phone}/script": ("?preset=customers",       "?preset=customers"),
+    "/phones/business/{number}": (f"?chat={ANN}",         f"?chat={ANN}"),
 }
 # fmt: on
 

@@ -20,6 +20,7 @@ from waypost.console.overview import page as overview
 from waypost.console.page_tools import Command, PageTable, action_command
 from waypost.console.palette import list_commands, search_commands
 from waypost.console.phones import actions as phone_actions
+from waypost.console.phones import business as business_phone
 from waypost.console.phones import page as phones
 from waypost.console.phones import script as phone_script
 from waypost.console.phones import sending as phone_sending
@@ -101,6 +102,14 @@ _PHONES_OF_SIMULATOR: Final = (
         )
     ),
     *(one.page_row for one in phone_actions.PHONE_ACTIONS),
+    *rows_at(
+        business_phone.BUSINESS_PATH,
+        page_row("", business_phone.show_business_phone, "Phone of a business"),
+        live_row("/live", business_phone.live_business_phone, "updates of it"),
+        action_row("/sync/{sync_type}", business_phone.request_sync, "request its contacts or history"),
+        action_row("/history", business_phone.generate_history, "generate its history"),
+    ),
+    *(one.page_row for one in business_phone.BUSINESS_ACTIONS),
 )
 PHONES: Final = (
     page_row("/phones", phones.show_phones, "Phones", nav="simulator"),

@@ -21,6 +21,7 @@ EXTRA_QUERIES: Final[dict[str, tuple[str, ...]]] = {  # more queries of a page
     "/apps/{app_id}/conversations": ("?state=failed", "?state=unread", "?q=Ann", "?q=nothing-at-all"),
     "/apps/{app_id}/conversations/{recipient_id}": ("?part=failed", "?text=nothing-at-all"),
     "/phones/{phone}/script":    ("?preset=customers",),
+    "/phones/business/{number}": ("?chat=15550002001",),
     "/requests":                ("?status=4xx", "?route=nothing-at-all"),
     "/apps/{app_id}/templates":  ("?status=REJECTED", "?q=nothing-at-all"),
 }
@@ -29,6 +30,7 @@ PATH_VALUES: Final[dict[str, dict[str, str]]] = {  # values of the parameters of
     "/simulator/faults/presets/{key}":          {"key": "none"},
     "/simulator/faults/presets/{key}/disarm":   {"key": "none"},
     "/simulator/templates/{template_id}/{act}": {"act": "approve"},
+    "/phones/business/{number}/sync/{sync_type}": {"sync_type": "history"},
     "/simulator/fleets/{name}":                 {"name": "crowd"},
     "/simulator/fleets/{name}/live":            {"name": "crowd"},
     "/simulator/fleets/{name}/drop":            {"name": "crowd"},

@@ -68,7 +68,19 @@ async def populate(scene: Scene, *, busy: Sequence[int] = ()) -> None:
     await _last_minutes(scene)
     await _simulator(scene)
     await make_credentials(scene)
+    await _share_number(scene)
     await name_values(scene)
+
+
+async def _share_number(scene: Scene) -> None:
+    """Connect the number's own app, last, because the API is slower from then on; a person writes with it."""
+    path = f"numbers/{demo.PHONE_NUMBER_ID}/business-app"
+    await scene.control("POST", f"{path}/connect", {})
+    await scene.control("POST", f"{path}/history/generate", {"messages": 200, "threads": 12})
+    await scene.control("PUT", f"{path}/contacts/{ANN}", {"full_name": "Ann Ames"})
+    await scene.control("POST", f"{path}/messages", {"to": ANN, "text": "Ring the bell, I am in the bakery."})
+    sync = {"syncType": "history"}
+    await scene.console.api.form("POST", f"/partner/app/{scene.console.app_id}/coex/sync", sync)
 
 
 async def make_credentials(scene: Scene) -> None:

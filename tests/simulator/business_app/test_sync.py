@@ -311,3 +311,37 @@ async def test_invalid_history_names_the_field(bench: Bench) -> None:
     for method, path, body, field in cases:
         response = await bench.control(method, f"{APP}/{path}", body)
         assert (response.status, response.body["field"]) == (400, field), (body, json.dumps(response.body))
+
+
+async def test_progress_counts_the_webhooks_of_each_step(slow: Bench, clock: ManualClock) -> None:
+    await connect(slow)
+    now_ms = clock.now_ms()
+    ages_days = (0, 2, 3, 100)
+    await give(slow, *({"phone": ANN, "at_ms": now_ms - 1 - days * DAY_MS, "type": "image"} for days in ages_days))
+    await slow.control("PUT", f"{APP}/contacts/{ANN}", {"full_name": "Ann Ames"})
+    slow.receiver.response_statuses = [503] * 20
+
+    for sync_type in (CONTACTS, HISTORY):
+        await request(slow, sync_type)
+
+    def expected(*, waiting: bool) -> list[dict[str, Any]]:
+        steps = [("contacts", 1, 1), ("phase 0", 1, 1), ("phase 1", 1, 2), ("phase 2", 1, 1), ("files", 3, 3)]
+        return [
+            {"name": name, "webhooks": webhooks, "count": count, "waiting": webhooks if waiting else 0}
+            for name, webhooks, count in steps
+        ]
+
+    await slow.receiver.wait_until(lambda: slow.receiver.posts)
+    assert (await slow.control("GET", APP)).body["sync_progress"] == expected(waiting=True)
+    slow.receiver.response_statuses.clear()
+    clock.advance(ms=DAY_MS)
+    await slow.wait_until_drained()
+    assert (await slow.control("GET", APP)).body["sync_progress"] == expected(waiting=False)
+
+
+async def test_declined_history_is_a_step(bench: Bench) -> None:
+    await connect(bench, shares_history=False)
+    await request(bench)
+    await bench.wait_until_drained()
+    steps = (await bench.control("GET", APP)).body["sync_progress"]
+    assert steps == [{"name": "declined", "webhooks": 1, "count": 0, "waiting": 0}]

@@ -13,6 +13,7 @@ from waypost.console.api_clients import open_file, proxy_response
 from waypost.console.bubbles.flow_forms import parse_screens
 from waypost.console.bubbles.items import text_of
 from waypost.console.page_request import PageRequest
+from waypost.console.phones.business import list_business_phones
 from waypost.console.phones.view_models import (
     CHAT_LIST,
     ChatMessage,
@@ -63,7 +64,8 @@ async def show_phones(request: PageRequest) -> Response:
     if not selection.chats:
         view = request.query("view")
         shown = await _list_phones(request, view)
-        return await request.page("phones/list.html", view=view, views=PHONE_VIEWS, **shown)
+        business = [] if view else await list_business_phones(request)
+        return await request.page("phones/list.html", view=view, views=PHONE_VIEWS, business=business, **shown)
     handsets = [await translate_errors(read_handset(request, *selected)) for selected in selection.chats.items()]
     selection = _resolve_open_chats(selection, handsets)
     phones = await _list_phones(request)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.business_apps import BUSINESS_CONTACTS, BusinessApp, BusinessContact
+from waypost.simulator.state.business_apps import BUSINESS_CONTACTS, BusinessApp, BusinessContact, SyncStep
 from waypost.simulator.state.records import SYNCS
 from waypost.simulator.state.simulator_state import Transaction
 
@@ -26,11 +26,13 @@ def delete_contact(transaction: Transaction, number: Number, app: BusinessApp, c
     _announce(transaction, number, app, _change("remove", {"phone_number": contact.phone}, "0"))
 
 
-def send_contacts(transaction: Transaction, number: Number, app: BusinessApp) -> None:
+def send_contacts(transaction: Transaction, number: Number, app: BusinessApp) -> list[SyncStep]:
     """Send all contacts, in sets."""
     contacts = [_added(contact) for contact in transaction.values(BUSINESS_CONTACTS, number.phone_number_id).values()]
-    for begin in range(0, len(contacts), app.sync.contacts_per_webhook):
+    begins = range(0, len(contacts), app.sync.contacts_per_webhook)
+    for begin in begins:
         _send(transaction, number, contacts[begin : begin + app.sync.contacts_per_webhook])
+    return [SyncStep("contacts", len(begins), len(contacts))]
 
 
 def _announce(transaction: Transaction, number: Number, app: BusinessApp, change: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ from waypost.simulator.business_app.history import (
     replace_history,
 )
 from waypost.simulator.business_app.messages import change_from_app, send_from_app
-from waypost.simulator.business_app.sync import resume_syncs
+from waypost.simulator.business_app.sync import count_waiting_webhooks, resume_syncs
 from waypost.simulator.handsets.actions import build_phone_media
 from waypost.simulator.handsets.inboxes import list_active_phones
 from waypost.simulator.handsets.message_changes import build_edit, build_revoke
@@ -60,6 +60,7 @@ from waypost.simulator.state.business_apps import (
     DisconnectReason,
     Initiator,
     SyncOptions,
+    SyncStepName,
     find_business_app,
 )
 from waypost.simulator.state.control_parameters import PathNumber, PathPhone
@@ -75,6 +76,14 @@ AppMessageType = Literal[HistoryType, "reaction"]
 MAX_GIVEN_MESSAGES: Final = 20_000
 _COMPANION_ID_DIGITS: Final = 8
 _MAX_CHATS: Final = 500
+_SELECT_CHAT: Final = (
+    "SELECT body FROM state WHERE kind=:kind AND owner=:owner AND body->>'$.phone'=:phone "
+    "ORDER BY body->>'$.at_ms' DESC, position DESC LIMIT :limit"
+)
+_SELECT_NEWEST: Final = (  # of each chat: SQLite takes the other columns from the row with the maximum
+    "SELECT body FROM (SELECT body, max(body->>'$.at_ms') AS at_ms FROM state WHERE kind=:kind AND owner=:owner "
+    "GROUP BY body->>'$.phone') ORDER BY at_ms DESC LIMIT :limit"
+)
 
 operation = ControlOperations()
 
@@ -90,6 +99,15 @@ def _read_shared(state: SimulatorState, request: Request) -> Number:
 
 
 PathSharedNumber = Annotated[Number, ParameterReader(_read_shared)]
+
+
+class SyncProgressView(Struct, frozen=True):
+    """A part of what the app has sent, and how many of its webhooks are still to be delivered."""
+
+    name: SyncStepName
+    webhooks: int
+    count: int
+    waiting: int
 
 
 class BusinessAppView(Struct, frozen=True, kw_only=True):
@@ -112,6 +130,7 @@ class BusinessAppView(Struct, frozen=True, kw_only=True):
     sync_until_ms: int | None
     requested_syncs: dict[str, int]
     waiting_syncs: tuple[str, ...]
+    sync_progress: list[SyncProgressView]
     contacts: int
     history: int
 
@@ -164,6 +183,8 @@ class AppMessageView(Struct, frozen=True, kw_only=True):
     at_ms: int
     state: str
     media: dict[str, Any] | None
+    content: dict[str, Any]  # what the chat shows of it, as in a phone's inbox
+    callback_data: str | None  # the id that the partner's API gave it
     context_id: str | None
     edited_ms: int | None
     revoked_ms: int | None
@@ -414,8 +435,9 @@ async def revoke_app_message(state: SimulatorState, number: PathSharedNumber, wa
 @operation("GET", f"{_APP}/chats", chats=list[AppChatView])
 async def list_app_chats(state: SimulatorState, number: PathSharedNumber) -> dict[str, Any]:
     """Return the chats of the app, the newest first: history and messages since."""
-    newest = {message.phone: message for message in (await _read_history(state, number))}
-    chats = {phone: _history_view(message) for phone, message in newest.items()}
+    names = {"kind": HISTORY.name, "owner": number.phone_number_id, "limit": _MAX_CHATS}
+    newest = [HISTORY.decode(body) for body in await state.store.column(_SELECT_NEWEST, **names)]
+    chats = {message.phone: _history_view(message) for message in newest}
     for phone in await list_active_phones(state, [number.phone_number_id], limit=_MAX_CHATS):
         found = await _list_live(state, number, phone, 1)
         if found:
@@ -429,7 +451,7 @@ async def list_app_chats(state: SimulatorState, number: PathSharedNumber) -> dic
     return {"chats": views[:_MAX_CHATS]}
 
 
-@operation("GET", f"{_APP}/chats/{{phone}}", phone=str, messages=list[AppMessageView])
+@operation("GET", f"{_APP}/chats/{{phone}}", phone=str, name=str, messages=list[AppMessageView])
 async def show_app_chat(
     state: SimulatorState,
     number: PathSharedNumber,
@@ -438,9 +460,10 @@ async def show_app_chat(
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100,
 ) -> dict[str, Any]:
     """Return the newest messages of one chat as the app shows them, newest last."""
-    old = [_history_view(message) for message in await _read_history(state, number) if message.phone == phone]
+    old = [_history_view(message) for message in await _read_history(state, number, phone, limit)]
     live = [_live_view(state, message) for message in await _list_live(state, number, phone, limit)]
-    return {"phone": phone, "messages": [*old, *live][-limit:]}
+    contact = state.values(BUSINESS_CONTACTS, number.phone_number_id).get(phone)
+    return {"phone": phone, "name": contact.full_name if contact else "", "messages": [*old, *live][-limit:]}
 
 
 def _connected(reader: SimulatorState | Transaction, number: Number) -> BusinessApp:
@@ -523,9 +546,10 @@ def _given_message(state: SimulatorState, number: Number, index: int, message: G
     )
 
 
-async def _read_history(state: SimulatorState, number: Number) -> list[HistoryMessage]:
-    stored = await state.store.read(lambda connection: HISTORY.values_on(connection, number.phone_number_id))
-    return list(stored.values())
+async def _read_history(state: SimulatorState, number: Number, phone: str, limit: int) -> list[HistoryMessage]:
+    """Return the newest messages of one chat of the history, newest last."""
+    names = {"kind": HISTORY.name, "owner": number.phone_number_id, "phone": phone, "limit": limit}
+    return [HISTORY.decode(body) for body in await state.store.column(_SELECT_CHAT, **names)][::-1]
 
 
 async def _list_live(state: SimulatorState, number: Number, phone: str, limit: int) -> list[SimulatedMessage]:
@@ -546,6 +570,8 @@ def _live_view(state: SimulatorState, message: SimulatedMessage) -> AppMessageVi
         at_ms=message.at_ms,
         state=message.state_at(state.clock.now_ms()),
         media=content.get("media"),
+        content=content,
+        callback_data=message.callback_data,
         context_id=message.context_id,
         edited_ms=content.get("edited_ms"),
         revoked_ms=content.get("revoked_ms"),
@@ -553,6 +579,7 @@ def _live_view(state: SimulatorState, message: SimulatedMessage) -> AppMessageVi
 
 
 def _history_view(message: HistoryMessage) -> AppMessageView:
+    media = message.content if message.type in MEDIA_TYPES else None
     return AppMessageView(
         wamid=message.wamid,
         sender="business_app" if message.is_own else "user",
@@ -560,7 +587,9 @@ def _history_view(message: HistoryMessage) -> AppMessageView:
         text=str(message.content.get("body", message.content.get("caption", ""))),
         at_ms=message.at_ms,
         state=message.status.lower(),
-        media=message.content if message.type in MEDIA_TYPES else None,
+        media=media,
+        content={"media": {"kind": message.type, **media}} if media else {message.type: message.content},
+        callback_data=None,
         context_id=None,
         edited_ms=None,
         revoked_ms=None,
@@ -571,6 +600,7 @@ async def _view(state: SimulatorState, number: Number) -> BusinessAppView:
     app, number_id = _app_of(state, number), number.phone_number_id
     requested = state.record(number_id, SYNCS)
     count = "SELECT count(*) FROM state WHERE kind=:kind AND owner=:owner"
+    waiting = await count_waiting_webhooks(state, number) if app.sync_steps else {}
     begun_ms = app.onboarded_ms or min(requested.values(), default=None)
     return view_of(
         BusinessAppView,
@@ -584,6 +614,9 @@ async def _view(state: SimulatorState, number: Number) -> BusinessAppView:
         disconnects_ms=min((due_ms for due_ms, _ in app.inactivities()), default=None) if app.is_connected else None,
         sync_until_ms=None if begun_ms is None else begun_ms + SYNC_WITHIN_MS,
         requested_syncs=requested,
+        sync_progress=[
+            SyncProgressView(step.name, step.webhooks, step.count, waiting.get(step.name, 0)) for step in app.sync_steps
+        ],
         contacts=len(state.values(BUSINESS_CONTACTS, number_id)),
         history=await state.store.value(count, kind=HISTORY.name, owner=number_id),
     )

@@ -9,9 +9,9 @@ History; decision 0124.
 import random
 import struct
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from waypost.simulator.business_app.contacts import CONTACTS_FIELD, send_contact
 from waypost.simulator.business_app.history import HISTORY, MEDIA_TYPES, UNSUPPORTED, HistoryMessage
 from waypost.simulator.media.model import SimulatedMedia, add_inbound_media, find_media
 from waypost.simulator.state.accounts import Number
-from waypost.simulator.state.business_apps import SYNC_WITHIN_MS, BusinessApp, find_business_app
+from waypost.simulator.state.business_apps import SYNC_WITHIN_MS, BusinessApp, SyncStep, SyncStepName, find_business_app
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.records import SYNCS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -36,6 +36,7 @@ operation = GraphOperations()
 SYNC_TYPES: Final = (CONTACTS_FIELD, HISTORY_FIELD)
 PHASES: Final = ((0, 1), (1, 90), (90, 180))
 """The ages of the messages of each phase, in days before onboarding."""
+PHASE_STEPS: Final[tuple[SyncStepName, ...]] = ("phase 0", "phase 1", "phase 2")
 MEDIA_DAYS: Final = 14
 MAX_CHUNK_BYTES: Final = 2_500_000  # Source: facts 7.1: a webhook has at most 3 MB
 _SYNC_ID_DIGITS: Final = 16
@@ -52,8 +53,27 @@ _UNSUPPORTED: Final = {  # Source: the vendor's page "Coexistence Events", the s
     "message": "Message type unknown",
     "error_data": {"details": "Unsupported message received"},
 }
+_COUNT_WAITING: Final = f"""
+SELECT CASE
+    WHEN kind LIKE '%{CONTACTS_FIELD}' THEN 'contacts'
+    WHEN content->>'$.messages' IS NOT NULL THEN 'files'
+    WHEN content->>'$.history[0].errors' IS NOT NULL THEN 'declined'
+    ELSE 'phase ' || (content->>'$.history[0].metadata.phase')
+END AS step, count(DISTINCT id) AS webhooks
+FROM (SELECT waba_id, kind, content, id FROM outbox UNION ALL SELECT waba_id, kind, content, id FROM judged_updates)
+WHERE waba_id=:waba_id AND kind IN ('{FIELD_PREFIX}{CONTACTS_FIELD}', '{FIELD_PREFIX}{HISTORY_FIELD}',
+    '{BARE_PREFIX}{HISTORY_FIELD}') AND content->>'$.metadata.phone_number_id'=:number_id
+GROUP BY step
+"""  # noqa: S608  the names of fields are ours
+
+
+class _WaitingWebhooks(NamedTuple):
+    step: str
+    webhooks: int
+
+
 _MediaOf = dict[str, SimulatedMedia]
-_Send = Callable[[Transaction, BusinessApp], None]
+_Send = Callable[[Transaction, BusinessApp], list[SyncStep]]
 
 
 class SyncParameters(ProductParameters, frozen=True):
@@ -80,10 +100,10 @@ async def request_sync(state: SimulatorState, call: Call, number: Number) -> dic
         app = _check_sync(transaction, number, sync_type)
         transaction.change_record(number.phone_number_id, SYNCS, **{sync_type: state.clock.now_ms()})
         if app.offline_since_ms is not None:
-            waiting = (*app.waiting_syncs, sync_type)
-            save_business_app(transaction, number, replace(app, waiting_syncs=waiting))
+            app = replace(app, waiting_syncs=(*app.waiting_syncs, sync_type))
         else:
-            send(transaction, app)
+            app = replace(app, sync_steps=(*app.sync_steps, *send(transaction, app)))
+        save_business_app(transaction, number, app)
         return state.ids.digits(_SYNC_ID_DIGITS)
 
     return {"messaging_product": "whatsapp", "request_id": await state.transact(write)}
@@ -116,10 +136,10 @@ async def resume_syncs(state: SimulatorState, number: Number, app: BusinessApp) 
     def write(transaction: Transaction) -> BusinessApp:
         known = find_business_app(transaction, number) or app
         online = replace(known, offline_since_ms=None, waiting_syncs=())
-        save_business_app(transaction, number, online)
         for sync_type in known.waiting_syncs:
             if sync_type in prepared:
-                prepared[sync_type](transaction, online)
+                online = replace(online, sync_steps=(*online.sync_steps, *prepared[sync_type](transaction, online)))
+        save_business_app(transaction, number, online)
         return online
 
     return write
@@ -134,24 +154,43 @@ async def _prepare(state: SimulatorState, number: Number, sync_type: str) -> _Se
     messages = list(stored.values())
     media = await _store_media(state, number, app, messages) if app.shares_history else {}
 
-    def send(transaction: Transaction, app: BusinessApp) -> None:
-        _send_history(transaction, number, app, messages, media)
+    def send(transaction: Transaction, app: BusinessApp) -> list[SyncStep]:
+        return _send_history(transaction, number, app, messages, media)
 
     return send
 
 
 def _send_history(
     transaction: Transaction, number: Number, app: BusinessApp, messages: Sequence[HistoryMessage], media: _MediaOf
-) -> None:
+) -> list[SyncStep]:
     if not app.shares_history:
         kind = BARE_PREFIX if app.sync.declines_without_envelope else FIELD_PREFIX
         _send_value(transaction, number, number.webhook_value(history=[{"errors": [_DECLINED]}]), kind)
-        return
+        return [SyncStep("declined", 1, 0)]
+    webhooks, items = Counter[SyncStepName](), Counter[SyncStepName]()
     for chunk in plan_history(messages, number, app, transaction.state.clock.now_ms()):
         _send_value(transaction, number, number.webhook_value(history=[chunk]))
+        step = PHASE_STEPS[int(chunk["metadata"]["phase"])]
+        webhooks[step] += 1
+        items[step] += sum(len(thread["messages"]) for thread in chunk["threads"])
     for message in messages:
         if (medium := media.get(message.wamid)) is not None:
             _send_value(transaction, number, number.webhook_value(messages=[_media_message(message, number, medium)]))
+            webhooks["files"] += 1
+            items["files"] += 1
+    return [SyncStep(step, count, items[step]) for step, count in sorted(webhooks.items(), key=_step_order)]
+
+
+def _step_order(counted: tuple[SyncStepName, int]) -> tuple[bool, str]:
+    return counted[0] == "files", counted[0]
+
+
+async def count_waiting_webhooks(state: SimulatorState, number: Number) -> dict[str, int]:
+    """Return how many webhooks of each step of a number's sync are still to be delivered."""
+    rows = await state.store.rows(
+        _WaitingWebhooks, _COUNT_WAITING, waba_id=number.waba_id, number_id=number.phone_number_id
+    )
+    return {row.step: row.webhooks for row in rows}
 
 
 def _send_value(transaction: Transaction, number: Number, value: dict[str, Any], kind: str = FIELD_PREFIX) -> None:

@@ -33,6 +33,7 @@ DisconnectReason = Literal[
     "USER_RE_REGISTERED",
 ]
 Initiator = Literal["USER", "SYSTEM"]
+SyncStepName = Literal["contacts", "phase 0", "phase 1", "phase 2", "files", "declined"]
 
 
 class SyncOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,6 +66,14 @@ class Disconnection(Struct, frozen=True):
     initiated_by: Initiator
 
 
+class SyncStep(Struct, frozen=True):
+    """A part of what the app has sent on a partner's request: the contacts, a phase of the history, or its files."""
+
+    name: SyncStepName
+    webhooks: int
+    count: int  # contacts, messages or files; of a history that is declined none
+
+
 class BusinessApp(Struct, frozen=True, kw_only=True):
     """The app of one number.
 
@@ -79,6 +88,7 @@ class BusinessApp(Struct, frozen=True, kw_only=True):
     disconnection: Disconnection | None = None
     waiting_syncs: tuple[str, ...] = ()  # requested while the app was offline
     sync: SyncOptions = SyncOptions()
+    sync_steps: tuple[SyncStep, ...] = ()  # in the order in which they were sent
 
     @property
     def is_connected(self) -> bool:

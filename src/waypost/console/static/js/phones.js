@@ -14,13 +14,14 @@ const reading = new Set(); // messages that are being marked as read
 
 document.addEventListener("click", (event) => {
   closeMenus(event);
-  const target = event.target.closest("[data-view], [data-opens], [data-closes], [data-reply], [data-react], [data-unquote], [data-older], [data-place]");
+  const target = event.target.closest("[data-view], [data-opens], [data-closes], [data-reply], [data-react], [data-edit], [data-unquote], [data-older], [data-place]");
   if (!target) return;
   if (target.matches("[data-view]")) return view(event, target);
   if (target.matches("[data-opens]")) document.getElementById(target.dataset.opens)?.showModal();
   else if (target.matches("[data-closes]")) target.closest("dialog").close();
   else if (target.matches("[data-reply]")) quote(target.closest(".entry"));
   else if (target.matches("[data-react]")) react(target);
+  else if (target.matches("[data-edit]")) edit(target);
   else if (target.matches("[data-unquote]")) unquote(target.closest("form"));
   else if (target.matches("[data-older]")) older(target);
   else if (target.matches("[data-place]")) fill(target);
@@ -72,8 +73,8 @@ document.addEventListener("waypost:done", (event) => {
   form.closest("dialog")?.close();
   const composer = phone.querySelector("[data-composer]");
   if (form === composer) composer.elements.text.value = "";
-  composer.querySelector("details").removeAttribute("open");
-  composer.elements.send_as.value = "";
+  composer.querySelector("details")?.removeAttribute("open");
+  if (composer.elements.send_as) composer.elements.send_as.value = "";
   unquote(composer);
   const items = phone.querySelector("[data-items]");
   if (items) following.set(items, true);
@@ -165,7 +166,8 @@ function walk(event) {
   const entry = event.target.closest(".entry");
   const key = event.key.toLowerCase();
   if (entry && key === "r") return act(event, entry, "[data-reply]");
-  if (entry && key === "e") return act(event, entry, "[data-react]");
+  if (entry && key === "e") return act(event, entry, "[data-react], [data-edit]");
+  if (entry && key === "d") return act(event, entry, "[data-revoke]");
   if (entry && key === "t") return act(event, entry, ".tool-trace");
   const step = { arrowup: -1, k: -1, arrowdown: 1, j: 1 }[key];
   if (!step && key !== "home" && key !== "end") return;
@@ -219,14 +221,38 @@ function closeMenus(event) {
 
 function quote(entry) {
   const form = entry.closest("[data-phone]").querySelector("[data-composer]");
+  unquote(form);
   form.elements.context_id.value = entry.dataset.wamid;
   form.querySelector("[data-quoted]").textContent = entry.querySelector("[data-reply]").dataset.reply;
   form.querySelector("[data-quoting]").hidden = false;
   form.elements.text.focus();
 }
 
+/** Edit a message of the business's own phone: the composer sends the new text. */
+function edit(button) {
+  const form = button.closest("[data-phone]").querySelector("[data-composer]");
+  form.elements.context_id.value = "";
+  form.dataset.sendsTo ??= form.getAttribute("action");
+  form.action = button.dataset.edit;
+  form.elements.text.value = button.dataset.text;
+  form.querySelector("[data-quoted]").textContent = button.dataset.text;
+  nameQuote(form, "editLabel");
+  form.querySelector("[data-quoting]").hidden = false;
+  form.elements.text.focus();
+}
+
+function nameQuote(form, label) {
+  const what = form.querySelector("[data-quoting-what]");
+  if (what) what.textContent = what.dataset[label];
+}
+
 function unquote(form) {
   form.elements.context_id.value = "";
+  if (form.dataset.sendsTo && form.getAttribute("action") !== form.dataset.sendsTo) {
+    form.setAttribute("action", form.dataset.sendsTo);
+    form.elements.text.value = "";
+  }
+  nameQuote(form, "replyLabel");
   form.querySelector("[data-quoting]").hidden = true;
 }
 
