@@ -12,6 +12,7 @@ from waypost.base.clock import VirtualClock
 from waypost.base.encryption import hash_secret
 from waypost.domain.onboarding import describe_missing, list_missing
 from waypost.store.accounts.credentials import CredentialKind, add_credential
+from waypost.store.accounts.partners import app_by_id
 from waypost.store.apps.progress import progress_of_app
 
 pytestmark = pytest.mark.content_only
@@ -168,7 +169,7 @@ async def test_step_that_fails_three_times_is_an_error_until_it_is_begun_again(o
     assert result["fix_hint"] == "next: Submit sample template: see Onboarding in the console"
 
 
-async def test_number_of_the_business_app_is_not_registered(onboarding: Onboarding) -> None:
+async def test_number_of_the_business_app_is_not_registered_and_has_its_own_pace(onboarding: Onboarding) -> None:
     pipeline = onboarding.pipeline
     await onboarding.graph(APP.phone_number_id, {"pin": "123456"})
     await onboarding.graph(f"{APP.phone_number_id}/deregister", {})
@@ -178,7 +179,10 @@ async def test_number_of_the_business_app_is_not_registered(onboarding: Onboardi
 
     await pipeline.travel(ms=3 * STEP_S * 1000)
 
+    app = await pipeline.waypost.database.read(app_by_id, onboarding.app_id)
     assert await onboarding.stages() == DONE
+    assert app is not None
+    assert app.per_second == 20  # Source: operator's facts 8
 
 
 @pytest.mark.both_engines

@@ -63,6 +63,8 @@ _STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the 
     "MIGRATED": "connect the app to the number's new id: waypost app connect",
 }
 THROUGHPUT: Final = {"STANDARD": 80, "HIGH": 1000}  # messages a second. Source: operator's facts 8
+_SHARED_THROUGHPUT: Final = 20
+"""Of a number that a person uses in the WhatsApp Business app, too, whatever its level. Source: operator's facts 8."""
 _WEBHOOK_URL_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
 """Precedence of the webhook URLs that a number can have. Source: operator's facts 7.1, "One callback per app"."""
 
@@ -90,10 +92,11 @@ def operator_number(number: dict[str, Any]) -> OperatorNumber:
     level = _throughput_level(number)
     quality = parse_text(number.get("quality_rating")) or "not reported"
     limit = parse_text(number.get("whatsapp_business_manager_messaging_limit")) or "not reported"
+    is_on_business_app = number.get("is_on_biz_app") is True
     return OperatorNumber(
         id=parse_text(number.get("id")),
         display_number=parse_text(number.get("display_phone_number")),
-        per_second=THROUGHPUT.get(level),
+        per_second=_SHARED_THROUGHPUT if is_on_business_app else THROUGHPUT.get(level),
         summary=f"quality {quality}, throughput {level or 'not reported'}, messaging limit {limit}",
         problems=[
             OperatorProblem(
@@ -104,7 +107,7 @@ def operator_number(number: dict[str, Any]) -> OperatorNumber:
         ],
         is_registered=parse_text(number.get("status")) == "CONNECTED"
         and parse_text(number.get("platform_type")) in ("CLOUD_API", ""),
-        is_on_business_app=number.get("is_on_biz_app") is True,
+        is_on_business_app=is_on_business_app,
         raw=number,
     )
 
