@@ -2,13 +2,13 @@
 
 # The client does not declare its exports, and leaves parts of its types unknown.
 # pyright: reportPrivateImportUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportArgumentType=false
 
 import logging
 from collections.abc import Iterator
 
 import pytest
-from pywa_async import types
+from pywa_async import WhatsApp, handlers, types
 
 from tests.referee.public_client import ClientHarness
 from tests.simulator.conftest import ANN, ANN_USER_ID, NUMBER_ID, WABA
@@ -76,15 +76,23 @@ async def test_end_of_the_connection_has_its_reason(harness: ClientHarness) -> N
     assert offboarded.id == WABA
 
 
-async def test_history_is_no_message(harness: ClientHarness) -> None:
-    """The client has no type for history: it comes raw, each message once, and none as a message."""
+async def test_bot_replies_to_what_follows_a_history_only(harness: ClientHarness) -> None:
+    """The client has no type for history: it comes raw, each message once or twice, and none as a message."""
+
+    async def reply(_client: WhatsApp, message: types.Message) -> None:
+        await message.reply_text("Hello!")
+
+    harness.client.add_handlers(handlers.MessageHandler(reply))
     await harness.control(f"{APP}/connect")
-    await harness.control(f"{APP}/history/generate", {"messages": 300, "threads": 10})
+    await harness.control(f"{APP}/history/generate", {"messages": 10_000, "threads": 300})
+    options = {"order": "shuffled", "duplicates": 0.1, "chunk_messages": 5000}
+    await harness.control(APP, {"sync": options}, "PUT")
     request = {"messaging_product": "whatsapp", "sync_type": "history"}
     accepted = await harness.bench.graph("POST", f"{NUMBER_ID}/smb_app_data", json=request)
     await harness.bench.wait_until_drained()
-    await harness.send_from_phone(text="Hi")
+    wamid = await harness.send_from_phone(text="Hi")
     message = await harness.wait_for_update(types.Message)
+    await harness.wait_for_webhook(lambda value: "statuses" in value)
 
     received = [
         item["id"]
@@ -93,6 +101,12 @@ async def test_history_is_no_message(harness: ClientHarness) -> None:
         for thread in part["threads"]
         for item in thread["messages"]
     ]
+    files = [update for update in harness.raw if update.field == "history" and "messages" in update.value]
+    sent = [request for request in harness.transport.requests if request.endswith("/messages")]
+    chats = await harness.control(f"chats?phone_number_id={NUMBER_ID}", method="GET")
     assert accepted.status == 200
-    assert (len(received), len(set(received))) == (300, 300)
+    assert (len(received), len(set(received))) == (11_000, 10_000)
+    assert files
     assert [update for update in harness.updates if isinstance(update, types.Message)] == [message]
+    assert (message.id, len(sent)) == (wamid, 1)
+    assert [phone["phone"] for phone in chats["phones"]] == [ANN]  # no other has a chat, nor a window

@@ -1,5 +1,6 @@
 """A number that its WhatsApp Business app and the API share, from the app to the partner's receivers and bots."""
 
+import base64
 from collections import Counter
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_sink import Callback
+from tests.support.media_samples import sample
 from tests.support.pipeline import PipelineHarness
 from tests.support.version_3_receiver import field_of, open_version_3_receiver, value_of
 from waypost.store.tables import messages, recipients
@@ -176,3 +178,62 @@ async def test_declined_history_is_called_back(pipeline: PipelineHarness, is_bar
         declined = await receiver.change("history")
 
     assert value_of(declined)["history"][0]["errors"][0]["code"] == 2593109
+
+
+@pytest.mark.content_only
+@pytest.mark.holds("event-72")
+async def test_changes_of_the_address_book_are_called_back_once_the_contacts_were_requested(
+    pipeline: PipelineHarness,
+) -> None:
+    await connect(pipeline)
+    contact = f"{BUSINESS_APP}/contacts/{ANN}"
+    async with open_version_3_receiver(pipeline, "COEXISTENCE") as receiver:
+        await pipeline.control("PUT", contact, {"full_name": "Ann Ames"})  # before the request: part of the set
+        assert await request_sync(pipeline, "smb_app_state_sync") == 200
+        await receiver.value("state_sync", action="add")
+        await pipeline.control("PUT", contact, {"full_name": "Ann Archer"})
+        await pipeline.control("DELETE", contact)
+        removed = await receiver.value("state_sync", action="remove")
+        changes = [value_of(callback)["state_sync"][0] for callback in receiver.sink.callbacks]
+
+    assert [(change["action"], change["contact"].get("full_name")) for change in changes] == [
+        ("add", "Ann Ames"),
+        ("add", "Ann Archer"),
+        ("remove", None),
+    ]
+    assert removed["state_sync"][0]["contact"] == {"phone_number": ANN}
+    assert removed["state_sync"][0]["metadata"] == {"timestamp": "0"}
+
+
+@pytest.mark.content_only
+@pytest.mark.holds("event-73")
+async def test_echo_of_a_file_has_an_id_and_no_url(pipeline: PipelineHarness) -> None:
+    await connect(pipeline)
+    media = {"content": base64.b64encode(sample("png")).decode(), "mime_type": "image/png", "caption": "The new oven"}
+    async with open_version_3_receiver(pipeline, "COEXISTENCE") as receiver:
+        await pipeline.control("POST", f"{BUSINESS_APP}/messages", {"to": ANN, "type": "image", "media": media})
+        value = await receiver.value("message_echoes", type="image")
+
+    image = value["message_echoes"][0]["image"]
+    path = f"/partner/app/{APP.id}/media/{image['id']}"
+    file = await pipeline.send_request("GET", path, None, {"Authorization": pipeline.app_token})
+    assert (image["caption"], image["mime_type"], "url" in image) == ("The new oven", "image/png", False)
+    assert file.status == 200
+
+
+@pytest.mark.content_only
+async def test_nothing_of_the_app_is_called_back_in_version_2(pipeline: PipelineHarness) -> None:
+    """No page documents a shape of version 2 for it; what a customer writes comes as ever."""
+    await connect(pipeline)
+    await pipeline.control("POST", f"{BUSINESS_APP}/history/generate", {"messages": 50, "threads": 5})
+    before = len(pipeline.callbacks)
+    async with open_version_3_receiver(pipeline) as receiver:
+        wamid = await send_from_app(pipeline)
+        await pipeline.control("POST", f"{BUSINESS_APP}/messages/{wamid}/edit", {"text": "It is ready."})
+        assert [await request_sync(pipeline, name) for name in ("smb_app_state_sync", "history")] == [200, 200]
+        reply = (await pipeline.reply(ANN, "Thanks"))["payload"]["id"]
+        await receiver.message(reply)
+        fields = {field_of(callback) for callback in receiver.sink.callbacks}
+
+    assert fields == {"smb_message_echoes", "smb_app_state_sync", "history", "messages"}
+    assert [callback["payload"]["id"] for callback in pipeline.callbacks[before:]] == [reply]
