@@ -105,7 +105,12 @@ async def show_business_phone(request: PageRequest) -> Response:
 
 
 async def live_business_phone(request: PageRequest) -> Response:
-    """Stream what changes on it."""
+    """Stream what changes on it.
+
+    Raises:
+        NotFound: it is not a number of the partner.
+    """
+    get_app_by_number(request, str(request.path_params["number"]))
 
     async def render_pieces() -> Sequence[PageElement]:
         phone = await _read_business_phone(request)
