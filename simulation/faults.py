@@ -103,7 +103,7 @@ class Faults:
         self._ports = {site: (of_site,) if isinstance(of_site, int) else of_site for site, of_site in ports.items()}
         self._refused: set[int] = set()
         self._are_webhooks_late = False
-        self._moments: dict[str, Fault] = {}  # what each request to a site meets now
+        self._moments: dict[str, tuple[Fault, str]] = {}  # what each request to a site meets now, and by which kind
         self._tasks: list[asyncio.Task[None]] = []
         self.is_on = False
         if choices.happens("a receiver is healthy", 0.5):
@@ -130,32 +130,33 @@ class Faults:
 
         async def with_faults(scope: Any, receive: Any, send: Any) -> None:
             is_webhook = scope["path"].startswith("/operator/webhook")
-            fault = self._choose(site, is_webhook=is_webhook) if self.is_on and not self._is_healthy(site) else None
+            chosen = self._choose(site, is_webhook=is_webhook) if self.is_on and not self._is_healthy(site) else None
             if is_webhook and self._are_webhooks_late:
                 await read_body(receive)
                 await respond(send, 503, [])
-            elif fault is None:
+            elif chosen is None:
                 await application(scope, receive, send)
             else:
-                await self._meet(fault, f"{site} {fault}", application, scope, receive, send)
+                await self._meet(*chosen, application, scope, receive, send)
 
         return with_faults
 
     def _is_healthy(self, site: str) -> bool:
         return site in self._observed.healthy_sites
 
-    def _choose(self, site: str, *, is_webhook: bool) -> Fault | None:
+    def _choose(self, site: str, *, is_webhook: bool) -> tuple[Fault, str] | None:
+        """Return what a request meets, and the kind that its details belong to."""
         possible = [*FAULTS[site], *(_OF_WEBHOOKS if is_webhook else ())]
         happening = [fault for fault in possible if self._choices.happens(f"{site} {fault}", SHARES[site])]
-        return self._moments.get(site, next(iter(happening), None))
+        return self._moments.get(site) or next(((fault, f"{site} {fault}") for fault in happening), None)
 
-    async def _meet(self, fault: Fault, name: str, application: Any, scope: Any, receive: Any, send: Any) -> None:
+    async def _meet(self, fault: Fault, kind: str, application: Any, scope: Any, receive: Any, send: Any) -> None:
         match fault:
             case Fault.SLOW:
-                await asyncio.sleep(self._choices.pick("seconds", _SLOW_S, of=name))
+                await asyncio.sleep(self._choices.pick("seconds", _SLOW_S, of=kind))
                 await application(scope, receive, send)
             case Fault.SLOW_RESPONSE:
-                seconds = self._choices.pick("seconds", _SLOW_RESPONSE_S, of=name)
+                seconds = self._choices.pick("seconds", _SLOW_RESPONSE_S, of=kind)
                 await application(scope, receive, _delayed(send, seconds))
             case Fault.TWICE:
                 body = await read_body(receive)
@@ -164,7 +165,7 @@ class Faults:
             case Fault.AGAIN:
                 body = await read_body(receive)
                 await application(dict(scope), _repeat(body), send)
-                seconds = self._choices.pick("seconds", _SLOW_S, of=name)
+                seconds = self._choices.pick("seconds", _SLOW_S, of=kind)
                 self._tasks.append(asyncio.create_task(self._repeat_later(application, scope, body, seconds)))
             case Fault.HALF:
                 await application(scope, receive, _half(send))
@@ -176,7 +177,7 @@ class Faults:
                 if fault is Fault.HANGS:
                     await asyncio.sleep(_HANGS_S)
                 if fault is Fault.RETRY_AFTER:
-                    seconds = self._choices.pick("seconds", _RETRY_AFTER_S, of=name)
+                    seconds = self._choices.pick("seconds", _RETRY_AFTER_S, of=kind)
                     await respond(send, 429, [(b"retry-after", str(seconds).encode())], _OPERATOR_ERROR)
                 else:
                     await _answer(fault, send)
@@ -219,8 +220,8 @@ class Faults:
         while self.is_on:
             name = f"{site} has a bad moment"
             if self._choices.happens(name, 0.2) and not self._is_healthy(site):
-                self._moments[site] = self._choices.pick("fault", FAULTS[site], of=name)
-                await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=name))
+                self._moments[site] = self._choices.pick("fault", FAULTS[site], of=name), name
+                await asyncio.sleep(self._choices.pick("lasts", _MOMENTS_S, of=name))
                 del self._moments[site]
             await asyncio.sleep(_AWAY_EVERY_S)
 

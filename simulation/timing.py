@@ -71,12 +71,18 @@ def _check_paces(observed: Observed, apps: Iterable[AppAccount]) -> Iterable[str
 
 
 def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iterable[str]:
-    """A receiver without any fault waits for no other: each status is there a moment after it came."""
+    """A receiver without any fault waits for no other: each status is there a moment after it came.
+
+    What follows a callback that the receiver itself rejects, for the same recipient, waits for that one.
+    """
     healthy = [one for one in callbacks if one.exchange.site in observed.healthy_sites]
+    rejected = {(one.path, one.recipient) for one in healthy if (one.exchange.status or 200) >= 300}
     statuses, _ = read_webhooks(observed.exchanges)
     for path, by_subject in by_path_and_subject(healthy).items():
         for subject, events in by_subject.items():
             for one in events:
+                if (path, one.recipient) in rejected:
+                    continue
                 came_s = min((s.ended_s for s in statuses[subject] if s.name == one.event), default=None)
                 at_s = one.exchange.began_s
                 late_s = 0 if came_s is None else at_s - came_s
