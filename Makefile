@@ -76,7 +76,7 @@ crash: $(DEV_READY)  ## inject faults under load and count: lost, duplicated and
 simulate: $(RUN_READY)  ## the whole server in one thread under seeds: order, packets, faults and time; SEEDS=1-100; Python 3.12 or newer
 	@simulation=$$($(BIN)/python -m simulation.environment) && exec $$simulation -m simulation --seeds $(SEEDS) $(ARGS)
 
-planted: $(RUN_READY)  ## how many seeds the simulation needs to find each of 40 planted faults; ARGS='NAME … --seeds 500'
+planted: $(RUN_READY)  ## how many seeds the simulation needs to find each of the planted faults; ARGS='NAME … --seeds 500'
 	@$(BIN)/python -m simulation.planted $(ARGS)
 
 restarts: $(DEV_READY)  ## two machines behind nginx and Caddy: limits, then each is restarted five times under load; needs both programs

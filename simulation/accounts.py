@@ -31,8 +31,9 @@ MODES: Final[Sequence[tuple[str, ...]]] = (
     ("SENT", "DELIVERED", "READ"),
     ("READ", "FAILED"),
 )
-REJECTS_UNTIL_S: Final = 3000
-"""Longer than a callback that fails blocks the later ones of its recipient, and than the retry after that takes."""
+REJECTS_UNTIL_S: Final = (400, 3000)
+"""Longer than a callback that fails blocks the later ones of its recipient, and than the retry after that takes: for
+each of the settings."""
 BUTTONS: Final = tuple(button["text"] for button in demo.COMPONENTS[-1]["buttons"])
 """The labels of each partner's first template."""
 SLOW_PER_SECOND: Final = 2
@@ -203,14 +204,22 @@ class Receiver:
     """A partner's receiver; what it got is in what was observed.
 
     Args:
-        rejects_nth: the callback that it rejects for most of an hour, as a mistake of its own would; None: none.
+        rejects_nth: the callback that it rejects for so long, as a mistake of its own would; None: none.
+
+    Attributes:
+        takes_s: for each callback.
+        fails_at: it answers 503 to all callbacks of this path, as when it is away; empty: none.
     """
 
-    takes_s = 0.0
+    takes_s, fails_at = 0.0, ""
 
-    def __init__(self, rejects_nth: int | None = None) -> None:
-        self.rejects_nth = rejects_nth
+    def __init__(self, rejects_nth: int | None = None, rejects_until_s: float = 0) -> None:
+        self.rejects_nth, self._rejects_until_s = rejects_nth, rejects_until_s
         self._seen: dict[bytes, int] = {}  # ids of callbacks, in the order of their first attempts
+
+    def reject_next(self, for_s: float) -> None:
+        """Reject the next callback that is new, for so many seconds from now on."""
+        self.rejects_nth, self._rejects_until_s = len(self._seen), _now_s() + for_s
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Accept one callback, or reject it."""
@@ -219,8 +228,8 @@ class Receiver:
         await asyncio.sleep(self.takes_s)
         callback_id = dict(scope["headers"]).get(b"waypost-callback-id")
         nth = None if callback_id is None else self._seen.setdefault(callback_id, len(self._seen))
-        is_rejected = nth is not None and nth == self.rejects_nth and _now_s() < REJECTS_UNTIL_S
-        status = 400 if is_rejected else 200
+        is_rejected = nth is not None and nth == self.rejects_nth and _now_s() < self._rejects_until_s
+        status = 503 if scope["path"] == self.fails_at else 400 if is_rejected else 200
         await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body", "body": b""})
 

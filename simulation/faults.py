@@ -10,8 +10,8 @@ from simulation.choices import Choices, declare
 from simulation.observed import Observed
 
 _SLOW_S: Final = (0.5, 2, 5, 20)
-_SLOW_RESPONSE_S: Final = (0.5, 5, 40)
-"""The last one is after all calls have given up."""
+_SLOW_RESPONSE_S: Final = (40, 0.5, 5, 40)
+"""Half of them are after all calls have given up."""
 _HANGS_S: Final = 40
 """Longer than any call waits."""
 _RETRY_AFTER_S: Final = (3, 1, 10, 30)
@@ -22,8 +22,12 @@ _AWAY_EVERY_S: Final = 4
 _WEBHOOKS_LATE_S: Final = (10, 45)
 """The last one is longer than the service waits for the response to a message, which its status may come before."""
 _MOMENTS_S: Final = (3, 0.2, 8, 25)
+_HUNG_S: Final = (0, 2, 5)
+"""Before a site goes away it may take requests and answer none: then all connections break at once."""
+TAKES_S: Final = (0, 0.3)
+"""How long the operator and a receiver with faults take for each request while there are faults."""
 _JUMPS_S: Final = {"jumps forward": (2, 30, 600, 3600), "is set back": (-2, -60, -3600), "slept": (5, 30, 300)}
-SHARES: Final = {"service": 0.02, "operator": 0.03, "receiver 1": 0.05, "receiver 2": 0.05}
+SHARES: Final = {"service": 0.02, "operator": 0.05, "receiver 1": 0.05, "receiver 2": 0.05}
 """Of the requests to each, those that meet a certain fault."""
 
 
@@ -39,6 +43,7 @@ class Fault(StrEnum):
     DONE_AND_WRONG = "does it and answers what is not JSON"
     WRONG = "does nothing and answers 200 that is not JSON"
     HALF = "does it and sends half of the response"
+    CUT = "does it and closes the connection"
     SLOW = "takes the request late"
     SLOW_RESPONSE = "does it and answers late"
     TWICE = "gets a request twice"
@@ -46,6 +51,8 @@ class Fault(StrEnum):
     LOST = "answers 200 and the request is lost"
 
 
+_NEVER: Final = "away"
+"""Instead of a kind: whoever meets this gets no answer."""
 _CONNECTIONS: Final = {"away": "is away", "reset": "loses a connection"}
 _OF_WEBHOOKS: Final = (Fault.TWICE, Fault.AGAIN, Fault.LOST)
 _BELIEVED: Final = {Fault.WRONG, Fault.DONE_AND_WRONG, *_OF_WEBHOOKS}
@@ -128,7 +135,11 @@ class Faults:
     def around(self, application: Any, site: str) -> Any:
         """Return an application of which some of the requests meet a fault."""
 
+        takes_s = 0 if site == "service" or self._is_healthy(site) else self._choices.pick(f"{site} takes", TAKES_S)
+
         async def with_faults(scope: Any, receive: Any, send: Any) -> None:
+            if takes_s and self.is_on:
+                await asyncio.sleep(takes_s)
             is_webhook = scope["path"].startswith("/operator/webhook")
             chosen = self._choose(site, is_webhook=is_webhook) if self.is_on and not self._is_healthy(site) else None
             if is_webhook and self._are_webhooks_late:
@@ -156,7 +167,10 @@ class Faults:
                 await asyncio.sleep(self._choices.pick("seconds", _SLOW_S, of=kind))
                 await application(scope, receive, send)
             case Fault.SLOW_RESPONSE:
-                seconds = self._choices.pick("seconds", _SLOW_RESPONSE_S, of=kind)
+                if kind == _NEVER:
+                    seconds = _HANGS_S
+                else:
+                    seconds = self._choices.pick("seconds", _SLOW_RESPONSE_S, of=kind)
                 await application(scope, receive, _delayed(send, seconds))
             case Fault.TWICE:
                 body = await read_body(receive)
@@ -169,6 +183,9 @@ class Faults:
                 self._tasks.append(asyncio.create_task(self._repeat_later(application, scope, body, seconds)))
             case Fault.HALF:
                 await application(scope, receive, _half(send))
+            case Fault.CUT:
+                await application(scope, receive, _ignore)
+                self._cut(scope["client"])
             case Fault.DONE_AND_LOST | Fault.DONE_AND_WRONG:
                 await application(scope, receive, _ignore)
                 await _answer(fault, send)
@@ -207,6 +224,12 @@ class Faults:
             if not self._choices.happens(f"{site} away", 0.15) or self._is_healthy(site):
                 continue
             seconds = self._choices.between("seconds", 1, 20, of=f"{site} away")
+            hung_s = self._choices.pick("hangs before", _HUNG_S, of=f"{site} away")
+            silent = self._choices.pick("meanwhile", (Fault.HANGS, Fault.SLOW_RESPONSE), of=f"{site} away")
+            if hung_s and site not in self._moments:
+                self._moments[site] = silent, _NEVER
+                await asyncio.sleep(hung_s)
+                del self._moments[site]
             now_s = asyncio.get_running_loop().time()
             self._observed.away.append((site, now_s, now_s + seconds))
             self._refused.update(ports)
@@ -219,10 +242,10 @@ class Faults:
         """Let each request to a site meet the same fault: several fail at once, as they do when something is wrong."""
         while self.is_on:
             name = f"{site} has a bad moment"
-            if self._choices.happens(name, 0.2) and not self._is_healthy(site):
+            if self._choices.happens(name, 0.2) and not self._is_healthy(site) and site not in self._moments:
                 self._moments[site] = self._choices.pick("fault", FAULTS[site], of=name), name
                 await asyncio.sleep(self._choices.pick("lasts", _MOMENTS_S, of=name))
-                del self._moments[site]
+                self._moments.pop(site, None)
             await asyncio.sleep(_AWAY_EVERY_S)
 
     async def _delay_webhooks(self) -> None:
@@ -247,6 +270,12 @@ class Faults:
         """Return the service's ends of the open connections to some ports."""
         self._transports[:] = [transport for transport in self._transports if not transport.is_closing()]
         return [one for one in self._transports if one.get_extra_info("sockname")[1] in ports]
+
+    def _cut(self, client: tuple[str, int]) -> None:
+        """Break the connection of a client."""
+        for transport in self._transports:
+            if not transport.is_closing() and transport.get_extra_info("peername")[:2] == tuple(client):
+                self._reset(transport)
 
     def _reset(self, transport: Any) -> None:
         peer = transport._peer

@@ -38,6 +38,7 @@ COUNTED: Final[Mapping[str, str]] = {
     "CallbackReader._cached": "subscriptions",
     "CallbackReader._keys[]": "one or two for each entry of a cache above",
     "Histogram.counts": "the buckets of a histogram",
+    "Limiter._windows": "apps, times rates",
     "LimitedRequests._times[]": "requests that a rate has limited, at most 1,000 of each app and rate",
     "OperatorAccount.fields": "fields of the operator accounts in a cache above",
     "PostgresBulkStatements._statements": "statements of the source, times the shapes of their parameters",

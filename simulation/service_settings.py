@@ -10,7 +10,7 @@ from waypost.config import Settings
 
 UNCERTAIN_FOR_S: Final = (90, 30, 200)
 """About as long as faults last; shorter than usual, because virtual time has a price too."""
-ORDER_HOLD_S: Final = (900, 120)
+ORDER_HOLD_S: Final = (60, 900)
 SLOTS: Final = (64, 2)
 RATES: Final = (
     ("send_template=3/60s", "session=2/2s", "subscription=2/10s", "templates=2/10s"),
@@ -42,7 +42,8 @@ class ServiceSettings:
         self._keys = [demo.INSTANCE_KEY]  # the newest last; two while it is being replaced
         self._replacements = 0
         self._slots = choices.pick("slots", SLOTS)
-        self._uncertain_for_s, self._order_hold_s = UNCERTAIN_FOR_S[0], ORDER_HOLD_S[0]
+        self._uncertain_for_s = UNCERTAIN_FOR_S[0]
+        self._order_hold_s = choices.pick("order is held for", ORDER_HOLD_S)
         self._limits = self._choose_limits()
 
     def make(self, *, hold: bool) -> Settings:

@@ -19,6 +19,8 @@ SUSPENDED_FOR_S: Final = (30, 1, 12, 60)
 """A lease lasts 15 seconds, and others look for expired ones every 5; the server ends a transaction idle for 10."""
 MAX_WAITS: Final = 300
 """Between two suspensions, as MAX_STEPS."""
+SOON_WAITS: Final = 40
+SOON_S: Final = 2
 MAX_STEPS: Final = 6000
 """Between two suspensions: about as many as all messages take under faults."""
 SHARE: Final = 0.4
@@ -82,6 +84,13 @@ class Suspender:
                 return
             if self._process.is_running:
                 await self._suspend(for_s, loses_time=kind == self._lost_time)
+
+    async def suspend_once(self, for_s: float) -> None:
+        """Suspend the process when it has waited for somebody a few times."""
+        until_s = asyncio.get_running_loop().time() + SOON_S
+        waits = self._choices.between("waits before it stands still", 1, SOON_WAITS)
+        if await self._has_come(waits, until_s, waits=True):
+            await self._suspend(for_s, loses_time=False)
 
     async def _suspend(self, for_s: float, *, loses_time: bool) -> None:
         with self._observed.interruption():

@@ -26,8 +26,11 @@ OUTAGE_FAILURES: Final = 3
 """So many failures in a row, and a receiver is taken to be away."""
 RECOVERY_S: Final = 8
 """Longest time from the first success after an outage to the next attempt of what had failed before."""
-ORDER_HOLD_S: Final = 900
-"""A callback that alone fails blocks those that follow it for so long."""
+LET_GO_S: Final = 10
+"""Until what follows such a callback is sent; its failures may have opened the circuit of the receiver for some seconds."""
+SLOWEST_CLOCK: Final = 1.2
+"""The service's clock may be slower than the machine's, while that catches up."""
+ACCEPTING: Final = ("/wa/", "/operator/webhook/")
 NEIGHBOUR_S: Final = 5
 """Longest way of a status from the operator to a healthy receiver. Nothing on it waits for anybody else: two commits and
 one request of a few milliseconds; the only pause that is allowed is that of slots, which is 1 s."""
@@ -42,10 +45,20 @@ def check_timing(observed: Observed, apps: Iterable[AppAccount]) -> Iterable[str
     yield from _check_retries(observed)
     yield from _check_repetitions(observed, callbacks)
     yield from _check_recoveries(observed)
+    yield from _check_order_hold(observed, callbacks)
+    yield from _check_held(observed)
     yield from _check_uncertain(observed, min(observed.uncertain_for_s))
+
+
+def _check_held(observed: Observed) -> Iterable[str]:
+    """A service on hold calls nobody, and accepts nothing."""
     for one in observed.exchanges:
-        if one.site != "service" and any(from_s < one.began_s < to_s for from_s, to_s in observed.held):
+        if not any(from_s < one.began_s < to_s for from_s, to_s in observed.held):
+            continue
+        if one.site != "service":
             yield f"{one.site} was called at {one.began_s:.1f} s, while the service was on hold: {one.method} {one.path}"
+        elif one.method == "POST" and one.path.startswith(ACCEPTING) and any(run.status == 200 for run in one.runs):
+            yield f"{one.path} was accepted at {one.began_s:.1f} s, while the service was on hold"
 
 
 def _check_pauses(observed: Observed) -> Iterable[str]:
@@ -79,6 +92,7 @@ def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
     rejected = {(one.path, one.recipient) for one in healthy if (one.exchange.status or 200) >= 300}
     statuses, _ = read_webhooks(observed.exchanges)
     for path, by_subject in by_path_and_subject(healthy).items():
+        paused = observed.subscriptions[path].paused
         for subject, events in by_subject.items():
             for one in events:
                 if (path, one.recipient) in rejected:
@@ -87,7 +101,7 @@ def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
                 at_s = one.exchange.began_s
                 late_s = 0 if came_s is None else at_s - came_s
                 failures = observed.storage_failures
-                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, at_s - late_s, at_s, failures):
+                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, at_s - late_s, at_s, [*failures, *paused]):
                     yield f"{path} waited {late_s:.1f} s for {one.event} of {subject}"
 
 
@@ -169,6 +183,42 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
                 yield f"{path} was back at {back_s:.1f} s, and {callback_id} was tried again at {until_s:.1f} s"
 
 
+def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iterable[str]:
+    """A callback that alone fails blocks those that follow it for `order_hold_s`; its next failure lets them go."""
+    if any(one.path.endswith("/replay") for one in observed.exchanges):
+        return
+    statuses, _ = read_webhooks(observed.exchanges)
+    calls = _calls(observed)
+    chains = defaultdict[tuple[str, str], dict[str, list[CallbackSeen]]](lambda: defaultdict(list))
+    for one in callbacks:
+        chains[one.path, one.recipient][one.id].append(one)
+    for (path, _), attempts in chains.items():
+        terms = observed.subscriptions[path]
+        if terms.paused or terms.deleted_s is not None:
+            continue
+        for older, newer in pairwise(sorted(attempts.values(), key=lambda tries: tries[0].sequence)):
+            first, sent_s = older[0].exchange, newer[0].exchange.began_s
+            came_s = min((s.ended_s for s in statuses[newer[0].subject] if s.name == newer[0].event), default=sent_s)
+            for one in [one.exchange for one in older]:
+                let_go_s = one.ended_s or one.began_s
+                is_last = (one.status or 0) >= 300 and one.began_s - first.began_s > max(
+                    observed.order_hold_s, default=0
+                ) * SLOWEST_CLOCK
+                if not is_last or came_s > one.began_s or sent_s < let_go_s + LET_GO_S:
+                    continue
+                since_s = max([first.ended_s or 0, *(to_s for _, to_s in observed.interruptions if to_s < one.began_s)])
+                others_succeed = any(
+                    each.status == 200 and since_s + GRACE_S < (each.ended_s or 0) < one.began_s for each in calls[path]
+                )
+                fails_again = any(
+                    (each.status or 500) >= 300 and let_go_s < each.began_s < let_go_s + LET_GO_S
+                    for each in calls[path]
+                )
+                if others_succeed and not fails_again and not _was_disturbed(observed, one.began_s, sent_s):
+                    yield f"{newer[0].id} to {path} waited until {sent_s:.1f} s for one that failed from {first.began_s:.1f} s"
+                    break
+
+
 def _check_repetitions(observed: Observed, callbacks: list[CallbackSeen]) -> Iterable[str]:
     """A callback is not sent twice at once, and not again after the next one of its recipient, which it came before.
 
@@ -190,7 +240,8 @@ def _check_repetitions(observed: Observed, callbacks: list[CallbackSeen]) -> Ite
             from_s, sent_s, last_s = older[0].began_s, newer[0].began_s, older[-1].began_s
             held_s = last_s - from_s + sum(max(0, jump_s) for _, jump_s in observed.jumps)
             is_unknowing = any(at_s <= last_s <= at_s + EFFECT_S for at_s in observed.lost_times)
-            if last_s > sent_s + GRACE_S and held_s < ORDER_HOLD_S and not is_unknowing:
+            is_held = held_s < min(observed.order_hold_s, default=0)
+            if last_s > sent_s + GRACE_S and is_held and not is_unknowing:
                 yield f"{path} got an older callback again at {last_s:.2f} s, after the next one at {sent_s:.2f} s"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy import text
 
-from simulation.accounts import PORTS, Receiver, make_partners, seed_operator, seed_service
+from simulation.accounts import PORTS, REJECTS_UNTIL_S, Receiver, make_partners, seed_operator, seed_service
 from simulation.administrator import Administrator
 from simulation.agreement import check_states, check_subscriptions
 from simulation.choices import Choices, declare
@@ -23,6 +23,7 @@ from simulation.faults import Faults, MachineClock
 from simulation.key_keeper import KeyKeeper
 from simulation.leftovers import find_leftovers
 from simulation.machine import Listener
+from simulation.meanwhile import Meanwhile
 from simulation.memory import MemoryCheck
 from simulation.observed import Observed
 from simulation.partners import PHONES, PartnerActor
@@ -55,7 +56,9 @@ LOOK_EVERY_S: Final = 20
 CONNECTIONS_END_WITHIN_S: Final = 20
 REJECTED: Final = (3, 0, 10)
 
-declare({"a receiver rejects a callback": "a receiver rejected one of its callbacks for most of an hour"})
+declare(
+    {"a receiver rejects a callback": "a receiver rejected one of its callbacks for some minutes, or most of an hour"}
+)
 
 
 @dataclass
@@ -167,14 +170,23 @@ class World:
             await seed_service(waypost, partner, self._choices, self.observed)
 
     def _make_receiver(self) -> Receiver:
-        if not self._choices.happens("a receiver rejects a callback", 0.04) or not self._has_faults:
+        kind = "a receiver rejects a callback"
+        if not self._choices.happens(kind, 0.2) or not self._has_faults:
             return Receiver()
-        return Receiver(self._choices.pick("callback", REJECTED, of="a receiver rejects a callback"))
+        until_s = self._choices.pick("until", REJECTS_UNTIL_S, of=kind)
+        return Receiver(self._choices.pick("callback", REJECTED, of=kind), until_s)
 
     def _observe(self, application: Any, name: str) -> Any:
         inside = self.observed.inside(application)
         around = self.faults.around(inside, name) if self._has_faults else inside
         return self.observed.outside(around, name)
+
+    async def suspend(self, for_s: float) -> None:
+        """Let a process stand still when it next waits for somebody."""
+        nth = self._choices.pick("process", range(len(self.processes)))
+        settles_s = LEASES_END_WITHIN_S if self._connections else 0
+        suspender = Suspender(self.processes[nth], self._clocks[nth], self._choices, self.observed, settles_s)
+        await suspender.suspend_once(for_s)
 
     async def restart(self, hold_s: float | None) -> None:
         """Stop a process as a signal does, and start it again; for `hold_s` with the setting `hold`, if given."""
@@ -241,7 +253,10 @@ class World:
             if self._database is not None:
                 await self._database.stop_faults()
         await self._wait_until_idle()
-        second_round = SecondRound(self.partners, self.observed, self.simulator, self.promises, self._choices)
+        meanwhile = Meanwhile(self.observed, self._receivers, self._choices, self.restart, self.suspend)
+        second_round = SecondRound(
+            self.partners, self.observed, self.simulator, self.promises, self._choices, meanwhile
+        )
         await second_round.run(list(self._receivers.values()), self.clock.now_ms())
         self.observed.broken += await find_accepted_after_revocation(self.partners, self._ports)
         await asyncio.sleep(CONNECTIONS_END_WITHIN_S)

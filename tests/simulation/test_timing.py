@@ -7,7 +7,7 @@ import pytest
 
 from simulation.accounts import AppAccount
 from simulation.leftovers import IN_FLIGHT, find_stale_marks
-from simulation.observed import Exchange, Observed, SubscriptionTerms
+from simulation.observed import Exchange, Observed, Run, SubscriptionTerms
 from simulation.received import Tap, read_tap
 from simulation.timing import check_timing
 
@@ -91,3 +91,50 @@ def test_tap_is_read_from_both_versions_of_callbacks() -> None:
     assert read_tap(json.dumps(version_2).encode()) == Tap("m1", "Yes", "yes-1")
     assert read_tap(json.dumps(version_3).encode()) == Tap("m1", "Yes", "yes-1")
     assert read_tap(json.dumps({"type": "message", "payload": {"type": "text"}}).encode()) is None
+
+
+def test_hold_that_accepts_or_calls_is_found() -> None:
+    webhook = Exchange(
+        "service", "POST", "/operator/webhook/operator-1", {}, 12, b'{"entry": []}', runs=[Run(12, 12.1, 200)]
+    )
+    rejected = Exchange("service", "POST", "/wa/api/v1/msg", {}, 13, runs=[Run(13, 13.1, 503)])
+    observed = observe(webhook, rejected, attempt("a", 14, 200), attempt("b", 21, 200))
+    observed.held.append((10, 20))
+
+    found = list(check_timing(observed, []))
+
+    assert len(found) == 2
+    assert "was accepted at 12.0 s" in found[0]
+    assert "receiver 1 was called at 14.0 s" in found[1]
+
+
+@pytest.mark.parametrize(("sent_s", "is_found"), [(165, False), (500, True)])
+def test_callbacks_that_wait_longer_than_the_order_is_held_are_found(sent_s: float, is_found: bool) -> None:
+    """One fails from 0 s on, a callback to another recipient is received at 50 s, and the order is held for 60 s."""
+
+    def callback(number: int, to: str, began_s: float, status: int) -> Exchange:
+        payload: dict[str, object] = {
+            "destination": to,
+            "gsId": f"m{number}",
+            "id": f"m{number}",
+            "type": "read",
+            "payload": {},
+        }
+        body = json.dumps({"type": "message-event", "payload": payload}).encode()
+        headers = {"waypost-callback-id": str(number), "waypost-sequence": str(number)}
+        ended_s = began_s + 0.1
+        return Exchange(
+            "receiver 1", "POST", PATH, headers, began_s, body, is_whole=True, status=status, ended_s=ended_s
+        )
+
+    failing = [callback(1, "1556", at_s, 400) for at_s in (0, 1, 6, 36, 156)]
+    came = {"status": "read", "biz_opaque_callback_data": "m2"}
+    value = {"messages": [], "statuses": [came]}
+    body = json.dumps({"entry": [{"changes": [{"field": "messages", "value": value}]}]}).encode()
+    webhook = Exchange("service", "POST", "/operator/webhook/1", {}, 2, body, is_whole=True, runs=[Run(2, 2.1, 200)])
+    observed = observe(*failing, callback(3, "1557", 50, 200), webhook, callback(2, "1556", sent_s, 200))
+    observed.order_hold_s.append(60)
+
+    found = [problem for problem in check_timing(observed, []) if "waited until" in problem]
+
+    assert bool(found) is is_found
