@@ -26,7 +26,7 @@ SUSPENDED_FOR_S: Final = 20
 """Longer than a lease lasts."""
 REJECTED_FOR_S: Final = 200
 """Longer than the shortest time for which the order is held, and than the retry after that takes."""
-MORE_S: Final = {"nothing else": 0, "pause": 9, "restart": 25, "hold": 25, "suspension": 45, "rejection": 640}
+MORE_S: Final = {"nothing else": 0, "pause": 9, "restart": 25, "hold": 25, "suspension": 45, "rejection": 1400}
 """How much longer everything may take than without it: a retry of a callback, one of a webhook, or until a lease has
 expired and another process has noticed."""
 
@@ -59,6 +59,11 @@ class Meanwhile:
     def cuts_calls(self) -> bool:
         """True if the service may not see the response of a receiver."""
         return self._act == "suspension"
+
+    @property
+    def needs_neighbours(self) -> bool:
+        """True if each app must send to several phones."""
+        return self._act == "rejection"
 
     async def prepare(self, partner: PartnerAccount) -> None:
         """Add what is paused later: a subscription of each app."""

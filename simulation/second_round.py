@@ -26,6 +26,8 @@ WITHIN_S: Final = 6.5
 RECEIVER_TAKES_S: Final = 0.7
 """Two callbacks to each of five phones, one after the other, take longer than the round may."""
 LOOK_EVERY_S: Final = 0.5
+LATER_EVERY_S: Final = 5
+"""Once it takes longer, as it may after some of what is done meanwhile."""
 NEW_PHONES: Final = tuple(f"1556000010{nth}" for nth in range(2))
 SIZES: Final = {"a phone at each app": PHONES[:1], "all phones, and two new ones": (*PHONES, *NEW_PHONES)}
 
@@ -45,7 +47,8 @@ class SecondRound:
         self._partners, self._observed = partners, observed
         self._simulator, self._promises = simulator, promises
         self._meanwhile = meanwhile
-        self._phones = SIZES[choices.pick("second round", [*SIZES])]
+        phones = SIZES[choices.pick("second round", [*SIZES])]
+        self._phones = max(SIZES.values(), key=len) if meanwhile.needs_neighbours else phones
 
     async def run(self, receivers: list[Receiver], now_ms: int) -> None:
         """Send, tap, and check; `now_ms` is the service's."""
@@ -120,7 +123,7 @@ class SecondRound:
     async def _wait_until_done(self, now_ms: int, what: str, within_s: float) -> None:
         began_s = _now_s()
         while _now_s() < began_s + within_s:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(LOOK_EVERY_S if _now_s() < began_s + WITHIN_S else LATER_EVERY_S)
             if await self._promises.check_progress(now_ms):
                 return
         self._break(f"in the second round, {what} took longer than {within_s} s")

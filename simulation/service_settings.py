@@ -10,7 +10,7 @@ from waypost.config import Settings
 
 UNCERTAIN_FOR_S: Final = (90, 30, 200)
 """About as long as faults last; shorter than usual, because virtual time has a price too."""
-ORDER_HOLD_S: Final = (60, 900)
+ORDER_HOLD_S: Final = (60, 60, 900)
 SLOTS: Final = (64, 2)
 RATES: Final = (
     ("send_template=3/60s", "session=2/2s", "subscription=2/10s", "templates=2/10s"),

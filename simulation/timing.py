@@ -185,8 +185,7 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
 
 def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iterable[str]:
     """A callback that alone fails blocks those that follow it for `order_hold_s`; its next failure lets them go."""
-    if any(one.path.endswith("/replay") for one in observed.exchanges):
-        return
+    replayed_s = max((one.began_s for one in observed.exchanges if one.path.endswith("/replay")), default=-EFFECT_S)
     statuses, _ = read_webhooks(observed.exchanges)
     calls = _calls(observed)
     chains = defaultdict[tuple[str, str], dict[str, list[CallbackSeen]]](lambda: defaultdict(list))
@@ -194,10 +193,11 @@ def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
         chains[one.path, one.recipient][one.id].append(one)
     for (path, _), attempts in chains.items():
         terms = observed.subscriptions[path]
-        if terms.paused or terms.deleted_s is not None:
-            continue
         for older, newer in pairwise(sorted(attempts.values(), key=lambda tries: tries[0].sequence)):
             first, sent_s = older[0].exchange, newer[0].exchange.began_s
+            is_paused = terms.deleted_s is not None or any(to_s > first.began_s for _, to_s in terms.paused)
+            if is_paused or first.began_s < replayed_s + EFFECT_S:  # or a second attempt proves no failure
+                continue
             came_s = min((s.ended_s for s in statuses[newer[0].subject] if s.name == newer[0].event), default=sent_s)
             for one in [one.exchange for one in older]:
                 let_go_s = one.ended_s or one.began_s
