@@ -1,6 +1,6 @@
 """The linking of customers' apps: a partner's linking token, and the app of a customer that waits for its partner.
 
-Source: ledger 1.11; decision 0130.
+Source: ledger 1.11; decision 0126.
 """
 
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ FORM_PAGE_HEADERS: Final = PAGE_HEADERS | {
     )
 }
 _WINDOW_HOSTS: Final = {"https://graph.facebook.com": "https://business.facebook.com"}
-"""Where the hosted signup window of an operator is, if its Graph API is elsewhere. Source: decision 0131."""
+"""Where the hosted signup window of an operator is, if its Graph API is elsewhere. Source: decision 0127."""
 _CODE: Final = re.compile(r"([0-9a-f-]{36})-[0-9a-f]{32}")
 
 

@@ -180,7 +180,7 @@ linking_tokens = Table(  # the current linking token of a partner; the token is 
     Column("expires_on_ms", BigInteger, nullable=False),
 )
 
-app_links = Table(  # apps of customers until a partner has them, and requests to a partner (decision 0130)
+app_links = Table(  # apps of customers until a partner has them, and requests to a partner (decision 0126)
     "app_links",
     metadata,
     Column("id", TextColumn, primary_key=True),

@@ -1,4 +1,4 @@
-"""Tokens that are signed JWTs: the partner token (decision 0063), and linking tokens (decision 0130)."""
+"""Tokens that are signed JWTs: the partner token (decision 0063), and linking tokens (decision 0126)."""
 
 import json
 from collections.abc import Mapping, Sequence

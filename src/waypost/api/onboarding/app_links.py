@@ -1,6 +1,6 @@
 """The linking of apps with a partner: by a token of the app, and on a customer's request with the partner's token.
 
-Source: ledger 1.11; decision 0130.
+Source: ledger 1.11; decision 0126.
 """
 
 from functools import partial

@@ -80,7 +80,7 @@ _PAGE_HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-# Source: decision 0131
+# Source: decision 0127
 _URL_BLOCKED: Final = (
     "URL Blocked: This redirect failed because the redirect URI is not whitelisted in the app's Client OAuth Settings. "
     "Make sure Client and Web OAuth Login are on and add all your app domains as Valid OAuth Redirect URIs."
