@@ -181,7 +181,7 @@ class StateChangeRecorder:
         """
         due_ms = max(self._at_ms, accepted_on_ms + self._hold_ms)
         bodies: dict[int, bytes | None] = {}
-        for subscription in self._subscriptions_of(app):
+        for subscription in self._subscriptions_by_app.get(app.id) or self._subscriptions_of(app):
             if not (subscription.has_all_modes or mode in subscription.modes or other_mode in subscription.modes):
                 continue
             version = subscription.version

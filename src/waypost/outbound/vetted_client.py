@@ -125,7 +125,8 @@ class VettedClient:
             reply = await self._posts.post(url, body, headers, timeout_s=self._timeout_s, may_send=may_send)
         except (OSError, ValueError) as error:
             return OutboundResponse(None, _elapsed_ms(began_ns), error=plain_reason(error))
-        return OutboundResponse(reply.status, _elapsed_ms(began_ns), reply.body, dict(reply.headers))
+        took_ms = (time.monotonic_ns() - began_ns) // 1_000_000
+        return OutboundResponse(reply.status, took_ms, reply.body, dict(reply.headers))
 
     async def get(
         self, url: str, receive_chunk: Callable[[bytes], Awaitable[None]], *, headers: Mapping[str, str] | None = None

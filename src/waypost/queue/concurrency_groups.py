@@ -197,7 +197,10 @@ class ConcurrencyGroup:
         self.more = self.more or not is_all
 
     def enqueue(self, jobs: Iterable[Job]) -> bool:
-        """Hold jobs that were just enqueued; return False where what is in memory does not reach so far."""
+        """Hold jobs that were just enqueued, in the order of their positions; return False where it must be read.
+
+        Call this only where every commit is reported, in order. What is in memory may not reach so far.
+        """
         if self.more or self.is_reading or len(self._positions) >= MAX_JOBS_PER_READ:
             return False
         for job in jobs:
@@ -355,20 +358,6 @@ class QueueScheduler:
                 group.not_before_ms = not_before_ms(name) if not_before_ms else 0
             group.more = True
 
-    def enqueue(self, name: str, jobs: Sequence[Job]) -> bool:
-        """Hold jobs that were just enqueued to a group, in the order of their positions.
-
-        Call this only where every commit is reported, in order, and where each group that has jobs in the
-        store is known: then an unknown group has no other jobs.
-
-        Returns:
-            False where the store must be read: what is in memory of the group does not reach so far.
-        """
-        group = self.groups.get(name)
-        if group is None:
-            group = self.groups[name] = ConcurrencyGroup(name, is_read=True)
-        return group.enqueue(jobs)
-
     def rescan(self, real_ms: int) -> None:
         """Once a minute, read each group as if it were new, so that a job that was missed is found.
 
@@ -394,15 +383,8 @@ class QueueScheduler:
         group = self.groups.get(job.concurrency_group)
         return group if group is not None and group.is_head(job) else None
 
-    def complete(self, job: Job, *, is_retry: bool, detach: bool = False) -> ConcurrencyGroup | None:
-        """End the work on a job; return its group, or None when the group was dropped."""
-        group = self.groups.get(job.concurrency_group)
-        if group is not None and group.complete(job, is_retry=is_retry, detach=detach):
-            return group
-        self._complete_dropped(job)
-        return None
-
-    def _complete_dropped(self, job: Job) -> None:
+    def complete_dropped(self, job: Job) -> None:
+        """End the work on a job whose group was dropped: its lease was lost meanwhile."""
         dropped = self.dropped_groups.get(job.concurrency_group, ())
         for group in dropped:
             group.complete(job, is_retry=True)
@@ -436,7 +418,7 @@ class QueueScheduler:
             for group in open_groups:
                 if len(claimed) >= at_most:
                     break
-                job = group.claim_due(now_ms, may_start) if group.in_flight < share else None
+                job = group.claim_due(now_ms, may_start) if group.ready and group.in_flight < share else None
                 if job is not None:
                     claimed.append(job)
                     still_open.append(group)

@@ -352,7 +352,11 @@ class JobQueue:
 
     def _end_job(self, job: Job, *, is_retry: bool, detach: bool = False) -> None:
         """End the work on a job, and let the stage look for more where that may have made room."""
-        group = self._schedulers[job.queue].complete(job, is_retry=is_retry, detach=detach)  # None: its lease was lost
+        scheduler = self._schedulers[job.queue]
+        group = scheduler.groups.get(job.concurrency_group)
+        if group is None or not group.complete(job, is_retry=is_retry, detach=detach):
+            group = None
+            scheduler.complete_dropped(job)
         if not self._database.is_exclusive and (group is None or not group.in_flight):
             self.shards.renew_if_leaving(job.queue, job.concurrency_group)
         if group is None or group.ready or (group.more and group.needs_read):
@@ -438,7 +442,11 @@ class JobQueue:
             return False
         jobs = make_jobs(new_jobs)
         self._clamp_future_due(queue_name, jobs)
-        if not self._schedulers[queue_name].enqueue(group, jobs):
+        groups = self._schedulers[queue_name].groups
+        group_in_memory = groups.get(group)
+        if group_in_memory is None:  # every group that has jobs in the store is known, so it has no others
+            group_in_memory = groups[group] = ConcurrencyGroup(group, is_read=True)
+        if not group_in_memory.enqueue(jobs):
             return False
         self._wake_events[queue_name].set()
         for listener in self._wake_listeners.get(queue_name, ()):

@@ -140,7 +140,7 @@ def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes)
     Source: operator's facts 7.1.
     """
     signature = headers.get("x-hub-signature-256", "")
-    digest = hmac.new(account["app_secret"].encode(), body, hashlib.sha256).hexdigest()
+    digest = hmac.new(account.fields["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(signature.encode(), f"sha256={digest}".encode())
 
 

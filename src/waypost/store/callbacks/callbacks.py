@@ -119,7 +119,8 @@ def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptR
             delivered.append(_delivered_columns(record))
         else:
             others.append(record)
-    _UPDATE_DELIVERED_AT_ONCE.run(connection, delivered)
+    if delivered:
+        _UPDATE_DELIVERED_AT_ONCE.run(connection, delivered)
     if not others:
         return
     _INSERT_ATTEMPTS.run(connection, [_attempt_columns(record) for record in others])

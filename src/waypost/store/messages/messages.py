@@ -175,9 +175,12 @@ def change_messages(
             with_ids.append((*columns, change.recipient_id, change.operator_message_id, change.id))
         else:
             others.append((*columns, change.id))
-    _UPDATE_STATES_AND_IDS.run(connection, with_ids)
-    _UPDATE_STATES.run(connection, others)
-    add_trace_events(connection, events)
+    if with_ids:
+        _UPDATE_STATES_AND_IDS.run(connection, with_ids)
+    if others:
+        _UPDATE_STATES.run(connection, others)
+    if events:
+        add_trace_events(connection, events)
 
 
 _TIME_COLUMNS: Final = [f"{state.value}_on_ms" for state in TIMED_STATES]

@@ -368,7 +368,7 @@ def find_recipients(connection: Connection, pairs: Set[tuple[str, str]]) -> dict
     found: dict[tuple[str, str], int] = {}
     for row in _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, numbers):
         found[row.app_id, row.phone_number or ""] = row.same_as or row.id
-    for row in _NAMED_BY_USER_ID.run(connection, app_ids, user_ids):
+    for row in _NAMED_BY_USER_ID.run(connection, app_ids, user_ids) if user_ids else ():
         found[row.app_id, row.user_id or ""] = row.same_as or row.id
     for pair in found.keys() - pairs:  # the name of one app, found for another
         del found[pair]

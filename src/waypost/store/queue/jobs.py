@@ -240,8 +240,10 @@ def mark_in_flight(connection: Connection, batches: Sequence[Sequence[InFlightMa
                 job_rows.append((in_flight, position))
             elif is_held and callback_id is not None:
                 callback_rows.append((in_flight, callback_id))
-    _MARK_IN_FLIGHT.run(connection, job_rows)
-    MARK_CALLBACK_IN_FLIGHT.run(connection, callback_rows)
+    if job_rows:
+        _MARK_IN_FLIGHT.run(connection, job_rows)
+    if callback_rows:
+        MARK_CALLBACK_IN_FLIGHT.run(connection, callback_rows)
     return are_marked
 
 
