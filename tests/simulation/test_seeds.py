@@ -54,7 +54,7 @@ def simulate(
 
 
 def test_twenty_seeds_repeat_and_break_no_promise(python: str) -> None:
-    ran = simulate(python, "--seeds", f"1-{SEEDS}", "--messages", "6", "--twice", "--quiet")
+    ran = simulate(python, "--seeds", f"1-{SEEDS}", "--messages", "4", "--twice", "--quiet")
 
     assert ran.returncode == 0, ran.stdout
     assert f"{SEEDS} seeds, each twice" in ran.stdout
