@@ -153,7 +153,7 @@ async def test_partner_uses_only_phones_that_chat_with_it_or_with_nobody(shared_
     for row in PHONES:
         if row.kind is RouteKind.ACT:
             is_of_business = row.path.startswith(BUSINESS_PATH)
-            of_another = {"number": others_number, "sync_type": "history"} if is_of_business else {}
+            of_another = {"number": others_number, "sync_type": "history", "wamid": "wamid.1"} if is_of_business else {}
             path = row.path.format(**{**values, **of_another})
             status, *_ = await shared_simulator.post_action(path, to="15551239999")
             assert status == (404 if is_of_business else 403), row.path
