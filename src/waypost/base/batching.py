@@ -8,7 +8,6 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
 from typing import Any
 
 from waypost.base.telemetry.counters import CommitCounters
@@ -151,7 +150,7 @@ class GroupCommit:
         began_s = time.perf_counter()
         try:
             for futures, results in zip(futures_of.values(), self._transaction(items_of), strict=True):
-                outcomes.extend(zip(futures, results, repeat(None)))
+                outcomes.extend(zip(futures, results, [None] * len(futures), strict=True))
             self.counts.record_commit(len(batch), time.perf_counter() - began_s)
         except Exception as error:  # noqa: BLE001  returned to the callers
             outcomes = self._outcomes_after(batch, error)

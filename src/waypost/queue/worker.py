@@ -95,6 +95,7 @@ class StageWorker:
                     # Whatever is due or enqueued now, nothing can be claimed before a job ends.
                     self._slot_freed.clear()
                     await self._slot_freed.wait()
+                    self.failures = 0
                     continue
                 jobs = await self._queue.claim(self.queue_name, at_most=room, may_start=self._may_start)
                 if self._stopping:
