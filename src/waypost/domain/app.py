@@ -107,6 +107,21 @@ class App:
     rates: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
 
 
+def sandbox_app(app_id: str, partner_id: int, name: str, now_ms: int) -> App:
+    """Return a new app of a partner: a sandbox app without a number."""
+    return App(
+        id=app_id,
+        partner_id=partner_id,
+        name=name,
+        phone_number="",
+        phone_number_id="",
+        business_account_id="",
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+        live=False,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class BusinessAccount:
     """The account that owns the namespace and the templates, and names the operator account."""

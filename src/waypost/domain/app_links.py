@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from waypost.base.clock import DAY_MS
-from waypost.domain.app import App
+from waypost.domain.app import App, sandbox_app
 
 LINK_LIFE_MS: Final = 30 * DAY_MS
 """Of a request, and of an app linking token."""
@@ -69,15 +69,5 @@ class AppLink:
 
 
 def app_of_link(link: AppLink, partner_id: int, now_ms: int) -> App:
-    """Return the app that a partner gets by a link: a sandbox app without a number."""
-    return App(
-        id=link.app_id,
-        partner_id=partner_id,
-        name=link.app_name,
-        phone_number="",
-        phone_number_id="",
-        business_account_id="",
-        created_on_ms=now_ms,
-        modified_on_ms=now_ms,
-        live=False,
-    )
+    """Return the app that a partner gets by a link."""
+    return sandbox_app(link.app_id, partner_id, link.app_name, now_ms)

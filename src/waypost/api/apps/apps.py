@@ -17,7 +17,7 @@ from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.subscriptions import stored_subscriptions, too_many_error
 from waypost.base.encryption import hash_secret
-from waypost.domain.app import STORAGE_REGIONS, App
+from waypost.domain.app import STORAGE_REGIONS, App, sandbox_app
 from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, Subscription, read_modes, resume_subscription
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import Partner
@@ -261,17 +261,7 @@ async def create_app(call: PartnerCall, fields: NewSandboxApp) -> ApiResponse:
     Errors in this order: 401, 429 eleventh in a minute, 400 an invalid name, 409 a duplicate name.
     """
     services, now_ms = call.services, call.services.clock.now_ms()
-    app = App(
-        id=services.ids.new(),
-        partner_id=call.partner_id,
-        name=fields.name,
-        phone_number="",
-        phone_number_id="",
-        business_account_id="",
-        created_on_ms=now_ms,
-        modified_on_ms=now_ms,
-        live=False,
-    )
+    app = sandbox_app(services.ids.new(), call.partner_id, fields.name, now_ms)
     app = _apply_changes(app, AppChanges(fields.name, fields.template_messaging, fields.disable_optin_pref_url))
     token = services.secret_box.app_token(app.id, app.token_serial)
 
