@@ -517,4 +517,4 @@ async def test_page_prefills_what_is_not_answered(slow: Bench) -> None:
     businesses = (await slow.control("GET", "onboarding/businesses")).body["businesses"]
     assert [business["name"] for business in businesses] == ["Prefilled"]
     assert (session["account_name"], session["display_name"]) == ("Prefilled", "Shown")
-    assert json.loads(json.dumps(session["prefill"])) == setup
+    assert json.loads(json.dumps(session["extras"]["setup"])) == setup

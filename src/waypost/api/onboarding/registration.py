@@ -1,4 +1,4 @@
-"""The registration of an app's number at the operator, and the data of a number that is on the WhatsApp Business app."""
+"""The registration of an app's number at the operator, and data of a number that is on the WhatsApp Business app."""
 
 import re
 from functools import partial

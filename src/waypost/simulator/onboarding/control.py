@@ -1,17 +1,15 @@
-"""Control API calls for embedded signup: who uses it, the window step by step or at once, and the end of an access."""
+"""Control API calls for embedded signup: who uses the window, the apps that offer it, and the end of an access."""
 
 from typing import Annotated, Any, Final, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from waypost.base.http.hosts import is_web_url
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find, path_object, view_of
+from waypost.simulator.apis.control_operations import ControlOperations, find, view_of
 from waypost.simulator.apis.field_types import Id, Name, Position, accepts
 from waypost.simulator.apis.object_ids import describe_other_kind, make_id
-from waypost.simulator.numbers.sent_codes import CodeMethod
 from waypost.simulator.onboarding.grants import open_partner_webhooks, remove_access
 from waypost.simulator.onboarding.model import (
     ADDRESSES,
@@ -28,141 +26,21 @@ from waypost.simulator.onboarding.model import (
     OnboardingPerson,
     Portfolio,
 )
-from waypost.simulator.onboarding.play import SignupInputs, StopAction, play_session
-from waypost.simulator.onboarding.window import (
-    SESSIONS,
-    NewBusiness,
-    OnboardingSession,
-    SessionOptions,
-    Step,
-    accept_terms,
-    choose_account,
-    choose_business,
-    confirm_permissions,
-    end_by_user,
-    enter_code,
-    enter_number,
-    fail_window,
-    finish,
-    name_account,
-    open_session,
-    page_events,
-    request_signup_code,
-    shown_screens,
-    sign_in,
-    take_step,
-    window_path,
-)
+from waypost.simulator.onboarding.session import LongText, Text
 from waypost.simulator.state.accounts import ACCOUNTS, Account, AppAccess
 from waypost.simulator.state.control_parameters import PathAccount, PathApp
-from waypost.simulator.state.embedded_signup import BREAKS, PRODUCTS, SCREENS, WINDOW_ERRORS, NumberChoice, ScreenName
+from waypost.simulator.state.embedded_signup import PRODUCTS, WINDOW_ERRORS, ScreenName
 from waypost.simulator.state.embedded_signup import list_choices as list_window_choices
 from waypost.simulator.state.records import OBO
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = ControlOperations()
 
-_SESSION: Final = "/control/onboarding/sessions/{session_id}"
-_NOT_SENT: Final = "0 to 604800000, or null: never"
 _DAYS: Final = "60, or null: the tokens do not expire"
-_BREAK: Final = accepts(", ".join(BREAKS), f"^({'|'.join(BREAKS)})$")
 _PRODUCT: Final = accepts(", ".join(PRODUCTS), f"^({'|'.join(PRODUCTS)})$")
 
-Delay = Annotated[Annotated[int, Meta(ge=0, le=604_800_000)] | None, accepts(_NOT_SENT)]
-Text = Annotated[str, Meta(max_length=256)]
-LongText = Annotated[str, Meta(max_length=2000)]
 Domain = Annotated[str, accepts("a host name, such as shop.example", "^[a-z0-9.-]{1,253}$")]
 WindowErrorCode = Annotated[int, accepts("0: none, or an error code of the window", ge=0, le=9_999_999)]
-AssetName = Annotated[str, Meta(max_length=64)]
-Assets = dict[AssetName, Annotated[tuple[Id, ...], Meta(max_length=100)]]
-
-PathSession = Annotated[
-    OnboardingSession, path_object("session_id", lambda state: state.values(SESSIONS), "is no onboarding session")
-]
-
-
-class NewBusinessBody(ControlBody, frozen=True):
-    """A portfolio that the person creates."""
-
-    name: Text
-    email: Text = ""
-    website: LongText = ""
-    country: Text = ""
-
-
-class OpenBody(ControlBody, frozen=True, kw_only=True):
-    """Options of a page that opens the window, and of the result that it gets; a delay of null: never."""
-
-    app_id: Id
-    config_id: Annotated[
-        str, accepts("a login configuration's id, or empty: that of the Cloud API", "^[0-9]{0,32}$")
-    ] = ""
-    extras: dict[str, Any] = msgspec.field(default_factory=lambda: {"version": "v4", "setup": {}})
-    redirect_uri: LongText = ""
-    state: LongText = ""
-    falls_back: Annotated[bool | None, accepts("true, false, or null: by the clock, as the operator")] = None
-    order: Literal["message_first", "callback_first"] = "message_first"
-    message_delay_ms: Delay = 0
-    callback_delay_ms: Delay = 0
-    origin: Literal["https://www.facebook.com", "https://web.facebook.com"] = "https://www.facebook.com"
-    breaks: Annotated[tuple[Annotated[str, _BREAK], ...], Meta(max_length=len(BREAKS))] = ()
-
-
-class PlayBody(OpenBody, frozen=True, kw_only=True):
-    """A whole use of the window; what is not answered is chosen. `stop_at` names the screen where it stops."""
-
-    person_id: Text = ""
-    person_name: Text = ""
-    business_id: Text = ""
-    business: NewBusinessBody | None = None
-    waba_id: Text = ""
-    account_name: LongText = ""
-    number: NumberChoice | None = None
-    phone_number_id: Text = ""
-    phone_number: Text = ""
-    display_name: LongText = ""
-    category: Text = ""
-    timezone_id: Text = ""
-    code_method: Literal["SMS", "VOICE"] = "SMS"
-    code: Text = ""
-    assets: Assets | None = None
-    stop_at: ScreenName | None = None
-    stop: StopAction = "close"
-    error_code: int | None = None
-
-
-class SessionView(Struct, frozen=True, kw_only=True):
-    """A session: the shown screen with what it accepts, what was entered, and what the page gets, in order.
-
-    `page` is the path of its window in a browser.
-    """
-
-    session_id: str
-    page: str
-    app_id: str
-    config_id: str
-    version: str
-    feature: str
-    screen: str
-    screens: list[str]
-    current_step: str
-    inputs: str
-    error: dict[str, Any] | None
-    prefill: dict[str, Any]
-    person_id: str
-    business_id: str
-    waba_id: str
-    account_name: str
-    number: str
-    phone_number_id: str
-    phone_number: str
-    display_name: str
-    breaks: tuple[str, ...]
-    opened_ms: int
-    ended_ms: int | None
-    event: str
-    code: str
-    events: list[dict[str, Any]]
 
 
 class SignupCodeView(Struct, frozen=True):
@@ -199,7 +77,7 @@ class AccessView(Struct, frozen=True):
     breaks=dict[str, str],
 )
 async def show_choices() -> dict[str, Any]:
-    """Return the versions, features, products, screens and errors of the window, and what can go wrong with a signup."""
+    """Return versions, features, products, screens and errors of the window, and what can go wrong with a signup."""
     return list_window_choices()
 
 
@@ -334,7 +212,7 @@ async def put_addresses(
 async def put_partner(
     state: SimulatorState, app: PathApp, *, is_verified: bool = False, has_credit_line: bool = False
 ) -> AppPartner:
-    """Say what an app's business is at the operator: verified for more customers, and a solution partner with credit."""
+    """Say what an app's business is at the operator: verified for more customers, a solution partner with credit."""
     app_id, ids = app.app_id, state.ids
 
     def write(transaction: Transaction) -> AppPartner:
@@ -352,7 +230,7 @@ async def put_partner(
 async def put_owner(
     state: SimulatorState, account: PathAccount, *, business_id: Id, is_on_behalf_of: bool = False
 ) -> AccessView:
-    """Give an account to a portfolio, so that its people can choose it; or let another business have it on its behalf."""
+    """Give an account to a portfolio, so that its people can choose it; another business may have it on its behalf."""
     find(state.values(PORTFOLIOS), business_id, field="business_id", rule="is no business portfolio")
 
     def write(transaction: Transaction) -> Account:
@@ -373,7 +251,7 @@ async def show_accesses(state: SimulatorState, account: PathAccount) -> AccessVi
 
 @operation("DELETE", "/control/onboarding/accounts/{waba_id}/apps/{app_id}")
 async def end_access(state: SimulatorState, account: PathAccount, app: PathApp) -> AccessView:
-    """Remove a partner as the business does: its tokens and webhooks of the account end, and it gets `PARTNER_REMOVED`."""
+    """Remove a partner as the business does: its tokens and webhooks of the account end; it gets `PARTNER_REMOVED`."""
     access = state.accounts.accesses_of(account.waba_id).get(app.app_id)
     if access is None:
         known = ", ".join(state.accounts.accesses_of(account.waba_id)) or "none has"
@@ -394,194 +272,6 @@ async def list_codes(
         for code in codes[after : after + limit]
     ]
     return {"codes": page, "next": after + limit if len(codes) > after + limit else None}
-
-
-@operation("GET", "/control/onboarding/sessions", sessions=list[SessionView], next=int | None)
-async def list_sessions(
-    state: SimulatorState, *, after: Position = 0, limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-) -> dict[str, Any]:
-    """Return the onboarding sessions, oldest first."""
-    sessions = list(state.values(SESSIONS).values())
-    page = [session_view(session) for session in sessions[after : after + limit]]
-    return {"sessions": page, "next": after + limit if len(sessions) > after + limit else None}
-
-
-@operation("POST", "/control/onboarding/sessions")
-async def open_window(state: SimulatorState, body: OpenBody) -> SessionView:
-    """Open the window as a page of the app does, and return the session at its first screen."""
-    return session_view(await _open(state, body))
-
-
-@operation("POST", "/control/onboarding/play")
-async def play(state: SimulatorState, body: PlayBody) -> SessionView:
-    """Use the window at once: to the end, to the first error, or to `stop_at`, where `stop` says what happens.
-
-    `stop` closes the window by default; `leave` leaves it open; `fail` shows `error_code`, `report` reports it to the
-    page too, and `end` ends the window with it.
-    """
-    inputs = SignupInputs(
-        business=None if body.business is None else _new_business(body.business),
-        number=body.number or "",
-        **{name: getattr(body, name) for name in SignupInputs.__struct_fields__ if name not in ("business", "number")},
-    )
-    opened = await _open(state, body)
-    return session_view(await state.transact(lambda transaction: play_session(transaction, opened.session_id, inputs)))
-
-
-@operation("GET", _SESSION)
-async def show_session(state: SimulatorState, session: PathSession) -> SessionView:
-    """Return a session: the shown screen, what was entered, and what the page gets."""
-    return session_view(session)
-
-
-@operation("POST", f"{_SESSION}/sign-in")
-async def enter_person(
-    state: SimulatorState, session: PathSession, *, person_id: Text = "", name: Text = ""
-) -> SessionView:
-    """Sign in as a person, or as a new one with this name."""
-    return await _step(state, session, "sign_in", sign_in(person_id, name))
-
-
-@operation("POST", f"{_SESSION}/terms")
-async def enter_terms(state: SimulatorState, session: PathSession) -> SessionView:
-    """Accept the terms."""
-    return await _step(state, session, "terms", accept_terms)
-
-
-@operation("POST", f"{_SESSION}/business")
-async def enter_business(
-    state: SimulatorState, session: PathSession, *, business_id: Text = "", new: NewBusinessBody | None = None
-) -> SessionView:
-    """Choose a portfolio of the person, or create one; with neither, what the page prefills."""
-    business = None if new is None else _new_business(new)
-    return await _step(state, session, "business", choose_business(business_id, business))
-
-
-@operation("POST", f"{_SESSION}/account")
-async def enter_account(
-    state: SimulatorState,
-    session: PathSession,
-    *,
-    waba_id: Text = "",
-    name: LongText = "",
-    number: NumberChoice | None = None,
-    phone_number_id: Text = "",
-) -> SessionView:
-    """Choose an account of the portfolio or create one, and the kind of number: by default a new one."""
-    return await _step(state, session, "account", choose_account(waba_id, name, number or "", phone_number_id))
-
-
-@operation("POST", f"{_SESSION}/profile")
-async def enter_profile(state: SimulatorState, session: PathSession, *, name: LongText = "") -> SessionView:
-    """Name the new account on a screen of its own, as versions 2 and 3 ask for it."""
-    return await _step(state, session, "profile", name_account(name))
-
-
-@operation("POST", f"{_SESSION}/number")
-async def enter_phone_number(
-    state: SimulatorState,
-    session: PathSession,
-    *,
-    phone_number: Text = "",
-    country_code: Text = "",
-    display_name: LongText = "",
-    category: Text = "",
-    timezone_id: Text = "",
-) -> SessionView:
-    """Enter the number, international or beside its country code, and the display name."""
-    step = enter_number(phone_number, country_code, display_name, category, timezone_id)
-    return await _step(state, session, "number", step)
-
-
-@operation("POST", f"{_SESSION}/code/send")
-async def send_signup_code(
-    state: SimulatorState, session: PathSession, *, method: Literal["SMS", "VOICE"] = "SMS"
-) -> SessionView:
-    """Send the code by text message or call; `GET /control/phones/{phone}/code` shows it."""
-    used: CodeMethod = method
-    return await _step(state, session, "code", request_signup_code(used))
-
-
-@operation("POST", f"{_SESSION}/code")
-async def enter_signup_code(state: SimulatorState, session: PathSession, *, code: Text) -> SessionView:
-    """Enter the code."""
-    return await _step(state, session, "code", enter_code(code))
-
-
-@operation("POST", f"{_SESSION}/permissions")
-async def enter_permissions(
-    state: SimulatorState, session: PathSession, *, assets: Assets | None = None
-) -> SessionView:
-    """Confirm the permissions, with what else is shared: `page_ids`, `ad_account_ids`, `dataset_ids`, …."""
-    return await _step(state, session, "permissions", confirm_permissions(assets))
-
-
-@operation("POST", f"{_SESSION}/finish")
-async def finish_window(state: SimulatorState, session: PathSession) -> SessionView:
-    """Finish on the last screen: business, account, number, access and code are created, and the app is told."""
-    return await _step(state, session, "done", finish)
-
-
-@operation("POST", f"{_SESSION}/close")
-async def close_window(state: SimulatorState, session: PathSession) -> SessionView:
-    """Close the window: it is cancelled, or on the last screen finished."""
-    return session_view(await state.transact(lambda transaction: end_by_user(transaction, session.session_id)))
-
-
-@operation("POST", f"{_SESSION}/fail")
-async def fail_at_screen(state: SimulatorState, session: PathSession, *, code: int, ends: bool = False) -> SessionView:
-    """Show an error on the current screen; with `ends` it ends the window, and the page gets `ERROR`."""
-    return session_view(
-        await state.transact(lambda transaction: fail_window(transaction, session.session_id, code, ends=ends))
-    )
-
-
-@operation("POST", f"{_SESSION}/report")
-async def report_error(state: SimulatorState, session: PathSession) -> SessionView:
-    """Report the shown error as its person does: the window closes, and the page gets `CANCEL` with the error."""
-    return session_view(
-        await state.transact(lambda transaction: end_by_user(transaction, session.session_id, reports=True))
-    )
-
-
-async def _open(state: SimulatorState, body: OpenBody) -> OnboardingSession:
-    app = find(state.accounts.apps, body.app_id, field="app_id", rule="is no app")
-    return await open_session(
-        state,
-        app,
-        config_id=body.config_id,
-        extras=body.extras,
-        redirect_uri=body.redirect_uri,
-        oauth_state=body.state,
-        falls_back=body.falls_back,
-        options=view_of(SessionOptions, body),
-        breaks=tuple(dict.fromkeys(body.breaks)),
-    )
-
-
-async def _step(state: SimulatorState, session: OnboardingSession, screen: ScreenName, step: Step) -> SessionView:
-    return session_view(
-        await state.transact(lambda transaction: take_step(transaction, session.session_id, screen, step))
-    )
-
-
-def session_view(session: OnboardingSession) -> SessionView:
-    """Return a session as the control API shows it."""
-    return view_of(
-        SessionView,
-        session,
-        screens=list(shown_screens(session)),
-        current_step=SCREENS[session.screen].current_step,
-        inputs=SCREENS[session.screen].inputs,
-        error=None if session.error is None else msgspec.structs.asdict(session.error),
-        number=session.number_choice,
-        events=page_events(session),
-        page=window_path(session),
-    )
-
-
-def _new_business(body: NewBusinessBody) -> NewBusiness:
-    return view_of(NewBusiness, body)
 
 
 def _access_view(state: SimulatorState, account: Account) -> AccessView:

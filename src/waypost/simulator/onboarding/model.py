@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from waypost.simulator.state.accounts import ACCOUNTS, APP_ACCESSES, Account, AppAccess
+from waypost.simulator.state.accounts import ACCOUNTS, APP_ACCESSES, NUMBERS, Account, AppAccess
 from waypost.simulator.state.simulator_state import Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 
@@ -145,3 +145,8 @@ def owned_accounts(transaction: Transaction, business_id: str) -> list[Account]:
 def find_access(transaction: Transaction, waba_id: str, app_id: str) -> AppAccess | None:
     """Return the access of an app to an account; None if it has none."""
     return transaction.find(APP_ACCESSES, app_id, waba_id)
+
+
+def is_in_use(transaction: Transaction, digits: str) -> bool:
+    """True if an account has a number with these digits."""
+    return bool(transaction.find_by_member(NUMBERS, "phone_number", digits))

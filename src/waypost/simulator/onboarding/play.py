@@ -1,69 +1,31 @@
 """A whole use of the window in one transaction, from given inputs: others are chosen."""
 
-from collections.abc import Mapping
-from typing import Final, Literal
-
-from msgspec import Struct
+from typing import Final
 
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.numbers.sent_codes import SENT_CODES, CodeMethod
-from waypost.simulator.onboarding.model import BUSINESS_APP_NUMBERS, BusinessAppNumber
-from waypost.simulator.onboarding.window import (
-    NewBusiness,
-    OnboardingSession,
-    Step,
+from waypost.simulator.numbers.sent_codes import SENT_CODES
+from waypost.simulator.onboarding.completion import complete_signup
+from waypost.simulator.onboarding.model import BUSINESS_APP_NUMBERS, BusinessAppNumber, is_in_use
+from waypost.simulator.onboarding.screens import (
     accept_terms,
-    check_window_error,
     choose_account,
     choose_business,
     confirm_permissions,
-    end_by_user,
     enter_code,
     enter_number,
-    fail_window,
-    find_open_session,
-    finish,
-    is_in_use,
     name_account,
     request_signup_code,
-    shown_screens,
     sign_in,
-    take_step,
 )
-from waypost.simulator.state.embedded_signup import NumberChoice, ScreenName
+from waypost.simulator.onboarding.session import OnboardingSession, PlayBody, Step, find_open_session, shown_screens
+from waypost.simulator.onboarding.window import check_window_error, end_by_user, fail_window, take_step
 from waypost.simulator.state.simulator_state import Transaction
 
 _OWN_PREFIX: Final = "1202"
 """Of the numbers that are chosen for businesses: apart from those that the operator gives."""
-StopAction = Literal["leave", "close", "fail", "report", "end"]
-"""What happens on the screen where the play stops: nothing; the window is closed; it shows an error, which the person
-reports then, or which ends it."""
 
 
-class SignupInputs(Struct, frozen=True, kw_only=True):
-    """The inputs of a whole use of the window, and where it stops before the end."""
-
-    person_id: str = ""
-    person_name: str = ""
-    business_id: str = ""
-    business: NewBusiness | None = None
-    waba_id: str = ""
-    account_name: str = ""
-    number: NumberChoice | Literal[""] = ""
-    phone_number_id: str = ""
-    phone_number: str = ""
-    display_name: str = ""
-    category: str = ""
-    timezone_id: str = ""
-    code_method: CodeMethod = "SMS"
-    code: str = ""
-    assets: Mapping[str, tuple[str, ...]] | None = None
-    stop_at: ScreenName | None = None
-    stop: StopAction = "close"
-    error_code: int | None = None
-
-
-def play_session(transaction: Transaction, session_id: str, inputs: SignupInputs) -> OnboardingSession:
+def play_session(transaction: Transaction, session_id: str, inputs: PlayBody) -> OnboardingSession:
     """Use the window from its first screen: to the end, to `stop_at`, or to the first error that it shows.
 
     An error that nobody asked for is left on its screen; with `stop` of `report` it is reported.
@@ -94,7 +56,7 @@ def play_session(transaction: Transaction, session_id: str, inputs: SignupInputs
     return session
 
 
-def _stop(transaction: Transaction, session: OnboardingSession, inputs: SignupInputs) -> OnboardingSession:
+def _stop(transaction: Transaction, session: OnboardingSession, inputs: PlayBody) -> OnboardingSession:
     session_id, code = session.session_id, inputs.error_code or 0
     match inputs.stop:
         case "leave":
@@ -108,7 +70,7 @@ def _stop(transaction: Transaction, session: OnboardingSession, inputs: SignupIn
             return fail_window(transaction, session_id, code, ends=inputs.stop == "end")
 
 
-def _steps(transaction: Transaction, session: OnboardingSession, inputs: SignupInputs) -> list[Step]:
+def _steps(transaction: Transaction, session: OnboardingSession, inputs: PlayBody) -> list[Step]:
     """Return the steps of the shown screen."""
     match session.screen:
         case "sign_in":
@@ -134,10 +96,10 @@ def _steps(transaction: Transaction, session: OnboardingSession, inputs: SignupI
         case "permissions":
             return [confirm_permissions(inputs.assets)]
         case "done":
-            return [finish]
+            return [complete_signup]
 
 
-def _enter_sent_code(inputs: SignupInputs) -> Step:
+def _enter_sent_code(inputs: PlayBody) -> Step:
     """Return the step that enters the answered code, or the one that was sent."""
 
     def step(transaction: Transaction, session: OnboardingSession) -> OnboardingSession:
@@ -150,13 +112,13 @@ def _enter_sent_code(inputs: SignupInputs) -> Step:
 def _choose_number(transaction: Transaction, session: OnboardingSession) -> str:
     """Return a number that nobody has: for the business app one that is in use there, a new one if there is none."""
     on_app = transaction.values(BUSINESS_APP_NUMBERS)
-    if session.number_choice == "business_app":
+    if session.number == "business_app":
         known = next((digits for digits, number in on_app.items() if not number.error_code), None)
         if known is not None:
             return known
     digits = _OWN_PREFIX + transaction.state.ids.digits(7)
     while digits in on_app or is_in_use(transaction, digits):
         digits = _OWN_PREFIX + transaction.state.ids.digits(7)
-    if session.number_choice == "business_app":
+    if session.number == "business_app":
         transaction.save(BUSINESS_APP_NUMBERS, BusinessAppNumber(digits, session.account_name), digits)
     return digits

@@ -3,7 +3,8 @@
 | Path | What it is |
 |---|---|
 | `/{locale}/sdk.js` | the script: a page written for the operator's works with this one |
-| `/{version}/dialog/oauth`, `/messaging/whatsapp/onboard` | opens the window: by the script, by a link with `redirect_uri`, hosted |
+| `/{version}/dialog/oauth` | opens the window: by the script, or by a link with `redirect_uri` |
+| `/messaging/whatsapp/onboard` | opens the hosted window |
 | `/dialog/window/{key}` | the window's shown screen |
 | `/dialog/window/{key}/events`, `…/close` | what the script asks for, and that its user has closed the window |
 
@@ -15,7 +16,7 @@ import re
 from collections import defaultdict
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
@@ -27,34 +28,35 @@ from waypost.base.json_values import object_of
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.numbers.sent_codes import last_code
+from waypost.simulator.onboarding.completion import complete_signup, signup_scopes
 from waypost.simulator.onboarding.model import ADDRESSES, BUSINESS_APP_NUMBERS, PERSONS, PORTFOLIOS
-from waypost.simulator.onboarding.window import (
-    SESSIONS,
-    NewBusiness,
-    OnboardingSession,
-    Step,
+from waypost.simulator.onboarding.opening import open_session
+from waypost.simulator.onboarding.page_events import page_events
+from waypost.simulator.onboarding.screens import (
     accept_terms,
     choose_account,
     choose_business,
     confirm_permissions,
-    end_by_user,
     enter_code,
     enter_number,
-    finish,
     name_account,
     offered_assets,
     offered_choices,
-    open_session,
-    page_events,
-    prefilled_business,
-    prefilled_phone,
+    proposed_business,
     request_signup_code,
-    shown_screens,
     sign_in,
-    signup_scopes,
-    take_step,
+)
+from waypost.simulator.onboarding.session import (
+    MAX_CHARS,
+    SESSIONS,
+    NewBusiness,
+    OnboardingSession,
+    Step,
+    WindowOpening,
+    shown_screens,
     window_path,
 )
+from waypost.simulator.onboarding.window import end_by_user, take_step
 from waypost.simulator.state.embedded_signup import NumberChoice
 from waypost.simulator.state.simulator_state import SimulatorState
 
@@ -63,9 +65,9 @@ if TYPE_CHECKING:
 
 _MAX_FORM_BYTES: Final = 16_384
 _MAX_FIELDS: Final = 100
-_MAX_FIELD_CHARS: Final = 300
 _MAX_EXTRAS_CHARS: Final = 8_192
 _MAX_URL_CHARS: Final = 2_000
+_MAX_STATE_CHARS: Final = 2_000
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _WINDOW: Final = "/dialog/window"
 _PATH: Final = re.compile(
@@ -142,21 +144,22 @@ class WindowPages:
             return _error_page(400, "redirect_uri must be a URL, unless the dialog is opened by the script sdk.js.")
         if query.get("response_type", "code") != "code":
             return _error_page(400, "response_type must be code: this window gives no token to a page.")
+        if len(query.get("state", "")) > _MAX_STATE_CHARS:
+            return _error_page(400, f"state must have at most {_MAX_STATE_CHARS} characters.")
         blocked = _find_blocked_address(state, app.app_id, query.get("origin", ""), "" if key else redirect_uri)
         if blocked and not is_hosted:
             return _error_page(400, blocked)
         try:
             text = query.get("extras", "")
             extras = object_of(json.loads(text)) if text and len(text) <= _MAX_EXTRAS_CHARS else {}
-            session = await open_session(
-                state,
-                app,
+            opening = WindowOpening(
+                app_id=app.app_id,
                 config_id=query.get("config_id", ""),
                 extras=extras,
                 redirect_uri="" if key else redirect_uri,
-                oauth_state=query.get("state", ""),
-                page_key=key,
+                state=query.get("state", ""),
             )
+            session = await open_session(state, app, opening, page_key=key)
         except (ValueError, RecursionError):
             return _error_page(400, "extras must be an object in JSON.")
         except ControlApiError as error:
@@ -229,8 +232,7 @@ class WindowPages:
             "problem": problem,
             "people": state.values(PERSONS).values(),
             "businesses": [one for one in state.values(PORTFOLIOS).values() if session.person_id in one.person_ids],
-            "business": prefilled_business(session),
-            "phone": prefilled_phone(session),
+            "business": proposed_business(session),
             "accounts": owned if session.business_id else [],
             "numbers": state.accounts.numbers_of,
             "choices": offered_choices(session),
@@ -273,9 +275,9 @@ def _read_step(session: OnboardingSession, action: str, form: dict[str, str]) ->
     Raises:
         ControlApiError: a field is too long, or is no choice of the window.
     """
-    too_long = next((name for name, text in form.items() if len(text) > _MAX_FIELD_CHARS), None)
+    too_long = next((name for name, text in form.items() if len(text) > MAX_CHARS), None)
     if too_long is not None:
-        raise ControlApiError(too_long[:40], "is too long", f"at most {_MAX_FIELD_CHARS} characters")
+        raise ControlApiError(too_long[:40], "is too long", f"at most {MAX_CHARS} characters")
     texts = defaultdict(str, {name: text.strip() for name, text in form.items()})
     match session.screen:
         case "sign_in":
@@ -288,8 +290,8 @@ def _read_step(session: OnboardingSession, action: str, form: dict[str, str]) ->
             return choose_business("", NewBusiness(texts["name"], texts["email"], texts["website"], texts["country"]))
         case "account":
             chosen, _, number_id = texts["number"].partition(" ")
-            choices: dict[str, NumberChoice | Literal[""]] = {
-                "": "",
+            choices: dict[str, NumberChoice | None] = {
+                "": None,
                 "existing": "existing",
                 **{choice: choice for choice in offered_choices(session)},
             }
@@ -307,7 +309,7 @@ def _read_step(session: OnboardingSession, action: str, form: dict[str, str]) ->
             shared = {name: tuple(texts[f"asset_{name}"].split()) for name in offered_assets(session)}
             return confirm_permissions({name: ids for name, ids in shared.items() if ids})
         case "done":
-            return finish
+            return complete_signup
 
 
 async def _read_form(request: Request) -> dict[str, str] | None:

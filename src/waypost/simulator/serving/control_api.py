@@ -35,6 +35,7 @@ from waypost.simulator.media import control as media
 from waypost.simulator.messages import control as updates
 from waypost.simulator.numbers import control as numbers
 from waypost.simulator.onboarding import control as onboarding
+from waypost.simulator.onboarding import session_control
 from waypost.simulator.payments import control as payments
 from waypost.simulator.serving import control_state as state_view
 from waypost.simulator.serving import declarations
@@ -54,6 +55,7 @@ CALLS: Final[tuple[ControlCall, ...]] = (
     *faults.operation.rows,
     *accounts.operation.rows,
     *onboarding.operation.rows,
+    *session_control.operation.rows,
     *payments.operation.rows,
     *updates.operation.rows,
     *numbers.operation.rows,
