@@ -16,6 +16,9 @@ from waypost.base.batching import GroupCommitClosed
 from waypost.base.clock import SystemClock
 from waypost.queue import queue
 from waypost.queue.plans import shard_of
+from waypost.store.callbacks.subscriptions import wake_callback_worker
+from waypost.store.queue.job_subjects import QueueName
+from waypost.store.queue.jobs import live_group, replay_group
 from waypost.store.queue.leases import SHARD_COUNT
 
 ProcessOpener = Callable[..., Coroutine[None, None, QueueHarness]]
@@ -59,9 +62,9 @@ def connect_as_other_process(store_location: PostgresLocation) -> Generator[psyc
         yield connection
 
 
-def held_shards(harness: QueueHarness) -> set[int]:
+def held_shards(harness: QueueHarness, queue_name: QueueName = OUTBOUND) -> set[int]:
     """Return the shards that a process may claim from."""
-    return harness.queue.shards.held[OUTBOUND]
+    return harness.queue.shards.held[queue_name]
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
@@ -123,6 +126,24 @@ async def test_listeners_hear_of_groups_that_another_process_works(open_process:
 
     await wait_until(lambda: others in heard["two"])
     assert others in heard["one"]
+
+
+async def test_change_of_a_subscription_reaches_the_process_of_its_callbacks(open_process: ProcessOpener) -> None:
+    """Although the process that made the change works the group of its replays, for which it is reported."""
+    callbacks = QueueName.CALLBACKS
+    first_process, second_process = await open_process("one"), await open_process("two")
+    await wait_for_even_split(first_process, second_process)
+    shards = [held_shards(process, callbacks) for process in (first_process, second_process)]
+    heard: list[str] = []
+    second_process.queue.add_wake_listener(callbacks, heard.append)
+    number = next(
+        n for n in range(10_000) if shard_of(replay_group(n)) in shards[0] and shard_of(live_group(n)) in shards[1]
+    )
+
+    await first_process.database.write(wake_callback_worker, number)
+
+    await wait_until(lambda: live_group(number) in heard)
+    await wait_until(lambda: replay_group(number) in heard)
 
 
 async def test_leases_that_are_released_are_acquired_at_once_by_another_process(open_process: ProcessOpener) -> None:

@@ -29,6 +29,7 @@ from waypost.store.queue.jobs import (
     JobRetry,
     NewJob,
     ShardFence,
+    is_live_group,
     list_groups,
     mark_in_flight,
     read_jobs_after,
@@ -428,7 +429,8 @@ class JobQueue:
             if (queue_name, group) in appended.groups or not self._enqueue_in_memory(queue_name, group, new_jobs):
                 appended.groups.add((queue_name, group))
         for queue_name, group in sorted(appended.groups):
-            if not self._wake_group(queue_name, group):
+            is_change = queue_name is QueueName.CALLBACKS and not is_live_group(queue_name, group)
+            if not self._wake_group(queue_name, group) or is_change:  # every process has subscriptions in memory
                 self._database.notify(JOBS_ENQUEUED_SUBJECT, f"{int(queue_name)} {group}")
         for queue_name, group in sorted(appended.due_groups):
             if shard_of(group) in self.shards.held[queue_name]:
