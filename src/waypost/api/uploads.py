@@ -12,6 +12,7 @@ from waypost.api.requests import Request, read_body, read_parts
 from waypost.base.clock import Clock
 from waypost.base.http.multipart import MAX_FILE_NAME_CHARS, PartHead
 from waypost.base.ids import Ids
+from waypost.base.object_ids import make_id
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.media import ACCEPTED_TYPES, MAX_UPLOAD_BYTES, MEDIA_LIFE_MS, UploadedMedia, build_handle
@@ -193,7 +194,7 @@ class PartnerUploads:
         now_ms = self._clock.now_ms()
         expires_on_ms = now_ms + MEDIA_LIFE_MS
         for _ in range(_ID_TRIES):
-            media_id = self._ids.digits(16)
+            media_id = make_id(self._ids, "media")
             handle = build_handle(
                 upload.mime_type,
                 self._ids.secret(),

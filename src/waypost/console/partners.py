@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from waypost.base.object_ids import make_id
 from waypost.client.api_client import ApiResponseError
 from waypost.console.callbacks.lookup import listen_commands
 from waypost.console.page_request import PageRequest
@@ -29,7 +30,6 @@ _REQUIRED_AT_OPERATOR: Final = {  # of a number that exists; at the simulator it
     "phone_number_id": "Enter the ID of the number at the operator.",
     "business_account_id": "Enter the ID of the business account.",
 }
-_ID_DIGITS: Final = 16
 _PASSWORD_DIGITS: Final = 24
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9]+")
 _FIELDS_BY_MEMBER: Final = {  # the form's field of an error in a member of the APIs' bodies
@@ -135,18 +135,18 @@ async def create_partner(request: PageRequest, values: Mapping[str, str]) -> dic
 async def _simulator_setup(request: PageRequest, values: Mapping[str, str]) -> dict[str, Any]:
     """Return the set-up of a partner whose accounts and number are new at the simulator."""
     ids, accounts = request.services.ids, await list_accounts(request)
-    business_account_id = ids.digits(_ID_DIGITS)
+    business_account_id = make_id(ids, "account")
     account_id = _NOT_IN_IDS.sub("-", values["name"].lower()).strip("-")[:40]
     if not account_id or any(account["id"] == account_id for account in accounts):
         account_id = business_account_id
     account = {
         "base_url": request.services.simulator_url,
         "token": ids.secret(),
-        "app_id": ids.digits(_ID_DIGITS),
+        "app_id": make_id(ids, "app"),
         "app_secret": ids.secret(),
         "verify_token": ids.secret(),
     }
-    own = {**values, "business_account_id": business_account_id, "phone_number_id": ids.digits(_ID_DIGITS)}
+    own = {**values, "business_account_id": business_account_id, "phone_number_id": make_id(ids, "number")}
     return {**_operator_setup({**own, "operator_account": account_id}), "operator_accounts": {account_id: account}}
 
 

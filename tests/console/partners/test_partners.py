@@ -16,6 +16,7 @@ from tests.console.simulator.test_simulator_alone import Site, close_site, no_si
 from tests.console.support.input_methods import INPUT_METHODS
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.dev import demo
+from waypost.base.object_ids import kind_of_id
 from waypost.cli.commands.listener import NEEDED
 from waypost.cli.connections import read_environment
 
@@ -119,6 +120,15 @@ async def test_partner_is_created_once(console: ConsoleClient) -> None:
     assert (first.status, second.status) == (200, 400)
     apps = (await console.admin.json("GET", "/admin/apps"))["apps"]
     assert [app["phone_number"] for app in apps if app["name"] == "MeadowApp"] == ["15550001777"]
+
+
+async def test_ids_of_a_new_partner_at_the_simulator_are_of_their_kinds(console: ConsoleClient) -> None:
+    await console.post("/partners", VALUES, status=200)
+
+    accounts = (await console.control.json("GET", "/control/state"))["accounts"]
+    [account] = [each for each in accounts if each["name"] == VALUES["name"]]
+    ids = (account["waba_id"], account["app_id"], account["numbers"][0]["phone_number_id"])
+    assert [kind_of_id(each) for each in ids] == ["account", "app", "number"]
 
 
 @pytest.mark.parametrize("password", ["", "Correct-horse-1"])

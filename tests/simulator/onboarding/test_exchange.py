@@ -10,7 +10,7 @@ import pytest
 from tests.simulator.conftest import APP, SECRET, WABA, Bench
 from tests.simulator.onboarding.conftest import OTHER_APP, debug, exchange, get_token, play
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.apis.object_ids import ID_RANGES, describe_other_kind, kind_of_id
+from waypost.base.object_ids import kind_of_id
 
 DAY_MS = 24 * 3_600_000
 URI = "https://page.example/done"
@@ -190,15 +190,6 @@ async def test_lost_token_is_fetched_with_the_proof_of_the_secret(slow: Bench) -
     assert "appsecret_proof" in unproved.error["message"]
     assert "it is the id of a person, not of a system user" in other.error["message"]
     assert (new.status, new.body["access_token"] != token) == (200, True)
-
-
-def test_ranges_of_ids_never_overlap() -> None:
-    firsts = list(ID_RANGES.values())
-
-    assert [(a, b) for a in firsts for b in firsts if a is not b and b.startswith(a)] == []
-    assert describe_other_kind("2500000000000001", "phone_number_id") == "it is the id of an account, not of a number"
-    assert describe_other_kind("2500000000000001", "waba_id") == ""
-    assert describe_other_kind("x", "waba_id") == ""
 
 
 async def test_mistaken_id_fails_at_once_and_says_what_it_is(slow: Bench) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.simulator.conftest import APP, NUMBER_ID, WABA, Bench
 from tests.simulator.onboarding.conftest import get_token, message_of, open_window, play, response_of, step
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.apis.object_ids import kind_of_id
+from waypost.base.object_ids import kind_of_id
 from waypost.simulator.state.embedded_signup import (
     BREAKS,
     BUSINESS_APP,

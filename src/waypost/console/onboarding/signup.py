@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from waypost.base.encryption import hash_secret, secrets_equal
+from waypost.base.object_ids import make_id
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import error_notice
 from waypost.console.overview.first_steps import submit_sample_template
@@ -19,7 +20,6 @@ from waypost.domain.app import App
 ONBOARDING_PATH: Final = "/businesses"
 _GRAPH: Final = "/v25.0"
 _STATE_CHARS: Final = 32
-_ID_DIGITS: Final = 16
 _CODES_PER_PAGE: Final = 2000
 
 
@@ -87,7 +87,7 @@ async def play_signup(request: PageRequest, app: App) -> None:
     control, signup_app = request.control, await find_signup_app(request)
     if signup_app is None:  # its first business: the partner gets an app of its own
         ids = request.services.ids
-        signup_app = SignupApp(ids.digits(_ID_DIGITS), ids.secret())
+        signup_app = SignupApp(make_id(ids, "app"), ids.secret())
         await control.call("PUT /control/apps/{app_id}", app_id=signup_app.app_id, app_secret=signup_app.app_secret)
     try:
         session: dict[str, Any] = await control.call(

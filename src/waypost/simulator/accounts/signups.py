@@ -8,8 +8,8 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import object_of
+from waypost.base.object_ids import make_id
 from waypost.simulator.apis.errors import bad_parameter
-from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import ParameterCheck, is_missing, must, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.state.accounts import Account

@@ -27,9 +27,9 @@ from waypost.base.http.connection_scope import mark_rejected
 from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
 from waypost.base.http.request_bodies import has_too_many_members, read_limited_body
 from waypost.base.invalid_values import accepted_by, describe_invalid_value, describe_malformed_json
+from waypost.base.object_ids import describe_other_kind
 from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.apis.control_error import ControlApiError
-from waypost.simulator.apis.object_ids import describe_other_kind
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"

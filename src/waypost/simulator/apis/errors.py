@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from waypost.base.ids import Ids
-from waypost.simulator.apis.object_ids import describe_other_kind
+from waypost.base.object_ids import describe_other_kind
 
 # fmt: off
 TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two statuses are reported, the older table's

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
+from waypost.base.object_ids import make_id
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import ProductParameters, one_of, read_parameters
@@ -39,7 +40,6 @@ PHASES: Final = ((0, 1), (1, 90), (90, 180))
 PHASE_STEPS: Final[tuple[SyncStepName, ...]] = ("phase 0", "phase 1", "phase 2")
 MEDIA_DAYS: Final = 14
 MAX_CHUNK_BYTES: Final = 2_500_000  # Source: facts 7.1: a webhook has at most 3 MB
-_SYNC_ID_DIGITS: Final = 16
 _DECLINED_TEXT: Final = "History sync is turned off by the business from the WhatsApp Business App"
 _DECLINED: Final = {
     "code": 2593109,
@@ -104,7 +104,7 @@ async def request_sync(state: SimulatorState, call: Call, number: Number) -> dic
         else:
             app = replace(app, sync_steps=(*app.sync_steps, *send(transaction, app)))
         save_business_app(transaction, number, app)
-        return state.ids.digits(_SYNC_ID_DIGITS)
+        return make_id(state.ids, "sync request")
 
     return {"messaging_product": "whatsapp", "request_id": await state.transact(write)}
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import list_of, text_or_none
+from waypost.base.object_ids import make_id
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error, no_such_object
 from waypost.simulator.apis.links import is_valid_link, signed_link
-from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import is_missing, read_parameters, read_text, text_between
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.flows.model import (

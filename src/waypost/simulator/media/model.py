@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
+from waypost.base.object_ids import make_id
 from waypost.simulator.apis.media_kinds import (
     INBOUND_MEDIA_KIND,
     check_size,
@@ -15,7 +16,6 @@ from waypost.simulator.apis.media_kinds import (
     read_inbound_type,
     too_large_error,
 )
-from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
 from waypost.base.json_values import object_or_none, text_or_none
+from waypost.base.object_ids import make_id
 from waypost.simulator.apis.errors import bad_parameter, message_error
-from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive import ANY_HEADER, INTERACTIVE_TYPES, InteractiveType, render_interactive
 from waypost.simulator.messages.interactive_fields import Buttons, InteractiveObject, link_button, reply_button

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from waypost.base.json_values import text_or_none
+from waypost.base.object_ids import make_id
 from waypost.simulator.apis.errors import bad_parameter
-from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import is_missing, read_parameters
 from waypost.simulator.apis.requests import Call
 from waypost.simulator.numbers.names import check_display_name

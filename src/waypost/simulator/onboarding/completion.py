@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from waypost.simulator.apis.object_ids import make_id
+from waypost.base.object_ids import make_id
 from waypost.simulator.business_app.connection import connect_number
 from waypost.simulator.numbers.new_numbers import THROUGHPUT
 from waypost.simulator.numbers.registration import UNREGISTERED

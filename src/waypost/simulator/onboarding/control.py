@@ -6,10 +6,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from waypost.base.http.hosts import is_web_url
+from waypost.base.object_ids import describe_other_kind, make_id
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, find, view_of
 from waypost.simulator.apis.field_types import Id, Name, Position, accepts
-from waypost.simulator.apis.object_ids import describe_other_kind, make_id
 from waypost.simulator.onboarding.grants import open_partner_webhooks, remove_access
 from waypost.simulator.onboarding.model import (
     ADDRESSES,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.simulator.apis.object_ids import make_id
+from waypost.base.object_ids import make_id
 from waypost.simulator.onboarding.model import MIGRATION_INTENTS
 from waypost.simulator.state.accounts import (
     APP_ACCESSES,

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from waypost.base.json_values import list_or_none
+from waypost.base.object_ids import describe_other_kind, make_id
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error
-from waypost.simulator.apis.object_ids import describe_other_kind, make_id
 from waypost.simulator.apis.parameters import check_boolean, check_id, is_missing, one_of, read_parameters, read_text
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.onboarding.exchange import issue_token

@@ -9,9 +9,9 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import list_or_none, object_of
+from waypost.base.object_ids import describe_other_kind, make_id
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import view_of
-from waypost.simulator.apis.object_ids import describe_other_kind, make_id
 from waypost.simulator.faults.model import FaultSubject, armed_faults, select_fault
 from waypost.simulator.onboarding.grants import open_partner_webhooks
 from waypost.simulator.onboarding.model import CONFIGURATIONS, LoginConfiguration

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from waypost.base.clock import DAY_MS
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import object_of, text_or_none
+from waypost.base.object_ids import describe_other_kind, make_id
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import GraphApiError
-from waypost.simulator.apis.object_ids import describe_other_kind, make_id
 from waypost.simulator.numbers.names import check_display_name
 from waypost.simulator.numbers.new_numbers import join_number
 from waypost.simulator.numbers.sent_codes import CodeMethod, check_code, is_locked, send_code

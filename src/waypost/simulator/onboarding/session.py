@@ -11,10 +11,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from waypost.base.json_values import object_of, text_or_none
+from waypost.base.object_ids import describe_other_kind
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody
 from waypost.simulator.apis.field_types import Id, accepts
-from waypost.simulator.apis.object_ids import describe_other_kind
 from waypost.simulator.state.embedded_signup import (
     BREAKS,
     ONLY_ACCESS,

@@ -1,13 +1,12 @@
 """Business accounts, their apps and numbers: in memory, written through to the file."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 import msgspec
 
+from waypost.base.object_ids import derive_id, kind_of_id
 from waypost.simulator.storage.keyed_store import StoredKind
 from waypost.simulator.storage.store import Store
 from waypost.simulator.storage.tables.updates import MESSAGES_FIELD, SUBSCRIPTION_KIND, WEBHOOK_FIELDS, Outlet
@@ -230,10 +229,6 @@ class Accounts:
         return any(partner_id(app_id) == business_id for app_id in apps)
 
 
-_ID_DIGITS: Final = 16
-_FIRST_DIGIT: Final = "3"  # apart from the ids of templates (1), flows (5) and media (7)
-
-
 @dataclass(frozen=True)
 class Business:
     """A business portfolio, the accounts that it owns, and those that their owners share with it."""
@@ -245,25 +240,19 @@ class Business:
 
 def owner_id(account: Account) -> str:
     """Return the id of the business that owns an account: of one without a portfolio, a business of its own."""
-    return account.owner_business_id or _derive_id(f"owner {account.waba_id}")
+    return account.owner_business_id or derive_id("business", f"owner {account.waba_id}")
 
 
 def partner_id(app_id: str) -> str:
     """Return the id of the business that an app belongs to; the app's accounts are shared with it."""
-    return _derive_id(f"partner {app_id}")
+    return derive_id("business", f"partner {app_id}")
 
 
 def find_business(accounts: Accounts, business_id: str) -> Business | None:
     """Return a business by id; None if no account is owned by it or shared with it."""
-    if len(business_id) != _ID_DIGITS or not business_id.startswith(_FIRST_DIGIT):
+    if kind_of_id(business_id) != "business":
         return None
     known = accounts.by_id.values()
     owned = tuple(account for account in known if owner_id(account) == business_id)
     shared = tuple(account for account in known if accounts.is_shared_with(account, business_id))
     return Business(business_id, owned, shared) if owned or shared else None
-
-
-@cache
-def _derive_id(name: str) -> str:
-    digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
-    return f"{_FIRST_DIGIT}{digest % 10 ** (_ID_DIGITS - 1):0{_ID_DIGITS - 1}d}"

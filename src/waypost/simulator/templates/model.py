@@ -10,10 +10,10 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
+from waypost.base.object_ids import make_id
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.apis.errors import coded_error, no_such_object, template_error
 from waypost.simulator.apis.languages import language_name
-from waypost.simulator.apis.object_ids import make_id
 from waypost.simulator.apis.parameters import is_missing
 from waypost.simulator.media.references import known_references
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction

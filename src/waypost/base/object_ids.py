@@ -1,9 +1,11 @@
-"""Ids of objects: each kind has a range of its own, so that an id of another kind is found at once.
+"""Ids of objects of an operator: each kind has a range of its own, so that an id of another kind is found at once.
 
 All have 16 digits, below 2^53: a client that reads them as numbers loses none. Ids that the owner of the simulator
 chooses, as those of the first accounts and apps, may be from any range; they are found before a range is asked.
 """
 
+import hashlib
+from functools import cache
 from typing import Final
 
 from waypost.base.ids import Ids
@@ -26,6 +28,7 @@ ID_RANGES: Final = {
     "credit credential": "66",
     "onboarding session": "67",
     "migration intent": "68",
+    "sync request": "69",
     "media": "7",
     "signup": "8",
 }
@@ -50,6 +53,14 @@ def make_id(ids: Ids, kind: str) -> str:
     """Return a new id of a kind."""
     first = ID_RANGES[kind]
     return first + ids.digits(_ID_DIGITS - len(first))
+
+
+@cache
+def derive_id(kind: str, name: str) -> str:
+    """Return the id of a kind that a name always has."""
+    first, count = ID_RANGES[kind], _ID_DIGITS - len(ID_RANGES[kind])
+    digest = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    return f"{first}{digest % 10**count:0{count}d}"
 
 
 def kind_of_id(text: str) -> str | None:
