@@ -1,0 +1,84 @@
+"""Check a text of Flow JSON: the shape first, then screens, data, references, actions and routes."""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from waypost.flow_json import errors
+from waypost.flow_json.action_checks import ActionCheck
+from waypost.flow_json.data_model import check_data_models
+from waypost.flow_json.errors import Violations
+from waypost.flow_json.flow import FlowView, view_flow
+from waypost.flow_json.nodes import InvalidJsonError, JsonText, Node, Span, parse_json
+from waypost.flow_json.references import ReferenceCheck
+from waypost.flow_json.routing import check_routes
+from waypost.flow_json.schema import ShapeCheck
+from waypost.flow_json.screen_checks import check_screens
+from waypost.flow_json.versions import DATA_API_VERSIONS, FLOW_VERSIONS, VersionState, find_version
+
+MAX_FLOW_JSON_BYTES: Final = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class CheckedFlow:
+    """A checked text.
+
+    Attributes:
+        view: None if the text is no JSON object.
+        errors: as the operator writes them, `validation_errors`; empty if the Flow is valid.
+        warnings: in the same form: what the operator accepts, and the handset cuts or leaves out.
+    """
+
+    view: FlowView | None
+    errors: list[dict[str, Any]]
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+
+
+def check_flow_json(text: str) -> CheckedFlow:
+    """Return what is wrong with a text of Flow JSON, in order of the places."""
+    violations = Violations(JsonText(text))
+    nothing = Node(None, Span(0, 0))
+    size_bytes = len(text.encode(errors="replace"))
+    if size_bytes > MAX_FLOW_JSON_BYTES:
+        violations.add(errors.TOO_LARGE, nothing, limit=MAX_FLOW_JSON_BYTES, count=size_bytes)
+        return CheckedFlow(None, violations.json_errors())
+    if not text.strip():
+        violations.add(errors.MISSING_JSON, nothing)
+        return CheckedFlow(None, violations.json_errors())
+    try:
+        root = parse_json(text)
+    except InvalidJsonError as error:
+        violations.add(errors.INVALID_JSON, Node(None, Span(error.offset, error.offset)), reason=error.reason)
+        return CheckedFlow(None, violations.json_errors())
+    if not isinstance(root.value, dict):
+        violations.add(errors.INVALID_TYPE, root, path="$root", expected="object", found=root.type_name)
+        return CheckedFlow(None, violations.json_errors())
+    view = view_flow(root)
+    _check_versions(view, violations)
+    shape = ShapeCheck(violations, view.version)
+    shape.check_flow(root)
+    check_screens(view, violations)
+    check_data_models(view, violations)
+    references = ReferenceCheck(view, violations)
+    references.check_dynamic(shape.dynamic)
+    ActionCheck(view, references, violations).check(shape.actions)
+    check_routes(view, shape.actions, violations)
+    return CheckedFlow(view, violations.json_errors(), violations.json_errors(warnings=True))
+
+
+def _check_versions(view: FlowView, violations: Violations) -> None:
+    node = view.root.members.get("version")
+    if node is None:
+        violations.add(errors.NO_VERSION, view.root)
+    elif node.text is not None:
+        version = find_version(node.text)
+        known = ", ".join(f"{one.number[0]}.{one.number[1]}" for one in FLOW_VERSIONS)
+        if version is None:
+            violations.add(errors.INVALID_VERSION, node, version=node.text, known=known)
+        elif version.state is VersionState.EXPIRED:
+            violations.add(errors.EXPIRED_VERSION, node, version=node.text)
+    data_api = view.root.members.get("data_api_version")
+    if data_api is not None and data_api.text is not None:
+        since = DATA_API_VERSIONS.get(data_api.text)
+        if since is None or since > view.version:
+            known = ", ".join(name for name, first in DATA_API_VERSIONS.items() if first <= view.version)
+            violations.add(errors.INVALID_DATA_API, data_api, version=data_api.text, known=known)
