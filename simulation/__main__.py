@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from simulation.choices import KINDS
 from simulation.configuration import Configuration
+from simulation.delays import delay_at_random
 from simulation.environment import ROOT
 from simulation.search import Result, Run, Search
 from simulation.shrink import Shrunk, promises, shrink
@@ -31,6 +32,8 @@ def main(options: argparse.Namespace) -> int:
     configuration = Configuration.from_values(vars(options))
     only = _read_decisions(options.only)
     with_digest = options.twice or options.verbose
+    if options.delays:
+        delay_at_random(options.delays)
     with Search(options.jobs, with_digest=with_digest, on_postgresql=configuration.postgresql) as search:
         report = _Report(options)
         until_s = time.monotonic() + options.seconds
@@ -216,6 +219,9 @@ if __name__ == "__main__":
     parser.add_argument("--for", dest="seconds", type=float, default=float("inf"), help="Begin no run after seconds.")
     parser.add_argument("--until-failure", action="store_true", help="Begin no run after the first failure.")
     parser.add_argument("--twice", action="store_true", help="Run each seed again, and compare the steps.")
+    parser.add_argument(
+        "--delays", type=float, default=0, help="Real ones at random, with PostgreSQL: at most so many ms."
+    )
     parser.add_argument("--only", help="The decisions that may happen: NAME#NUMBER, with commas between them.")
     parser.add_argument("--regressions", action="store_true", help="Run the lines of regressions.toml, not seeds.")
     parser.add_argument("--shrink", action=argparse.BooleanOptionalAction, default=True, help="The first that fails.")

@@ -98,6 +98,8 @@ class SimulatedConnection(psycopg.Connection[Any]):
     """A connection of a process: each use is a step, and may meet a fault."""
 
     host: Any = None  # of the process that has it
+    is_awaited = False  # whether its process was seen to wait for what it has sent
+    is_notifying = False
     loses_response = False
     has_timed_out = False
     is_cut = False
@@ -112,13 +114,14 @@ class SimulatedConnection(psycopg.Connection[Any]):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """Note what listens, and what notifies."""
+        text = query if isinstance(query, str) else ""
+        self.is_notifying = "pg_notify" in text
         result = super().execute(query, params, **options)
-        if _run is not None and isinstance(query, str):
-            if query.startswith("LISTEN"):
-                _run.listeners.append(self)
-                self.inbox: list[Notify] = []
-            elif "pg_notify" in query:
-                _run.collect_notifications()
+        if _run is not None and text.startswith("LISTEN"):
+            _run.listeners.append(self)
+            self.inbox: list[Notify] = []
+        elif _run is not None and self.is_notifying:
+            _run.collect_notifications()
         return result
 
     def notifies(self, **_options: Any) -> Iterator[Notify]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -168,7 +171,7 @@ class DatabaseRun:
         self._set_clock()
         if asyncio.get_running_loop().time() < self._away_until_s:
             raise psycopg.OperationalError("connection refused")
-        connection = SimulatedConnection.connect(**parameters)
+        connection = SimulatedConnection.connect(**parameters | {"connect_timeout": _HANGS_AFTER_S})
         self._connections[connection.fileno()] = connection
         self._pids[connection] = connection.info.backend_pid
         connection.host = current_host.get()
@@ -210,6 +213,7 @@ class DatabaseRun:
         """Let others take steps, then let a fault happen if the seed says so."""
         pause()
         self.statements += 1
+        connection.is_awaited = False
         self._set_clock()
         if not self._has_faults or connection.closed:
             return
@@ -261,8 +265,7 @@ class DatabaseRun:
         if by_server:
             self._monitor.execute("SELECT pg_terminate_backend(%s)", (pid,))
         else:
-            with socket.socket(fileno=os.dup(connection.fileno())) as other:
-                other.shutdown(socket.SHUT_RDWR)
+            _shut_down(connection)
             self._monitor.execute("SELECT pg_cancel_backend(%s)", (pid,)) if connection in self._waiting else None
         self._wait_for_end(pid)
         if connection in self._waiting:
@@ -311,13 +314,10 @@ class DatabaseRun:
                 loop.call_soon(connection.close, context=contextvars.Context())  # a call of it may be running now
 
     def _orphan(self, connection: SimulatedConnection) -> None:
-        descriptor = os.dup(connection.fileno())
+        _shut_down(connection)
         pid = self._remove(connection)
-        if pid is None:
-            return
-        with socket.socket(fileno=descriptor) as other:
-            other.shutdown(socket.SHUT_RDWR)
-        self._await_lock(pid)
+        if pid is not None:
+            self._await_lock(pid)
 
     def _await_lock(self, pid: int) -> None:
         self._orphans[pid] = asyncio.get_running_loop().call_later(
@@ -336,7 +336,7 @@ class DatabaseRun:
             until_s = _real_s() + _HANGS_AFTER_S
             while _real_s() < until_s:
                 os.kill(pid, 0)
-                if not has_timed_out and self._are_waiting([pid]):
+                if not has_timed_out and self._are_waiting([pid]) and not self._is_in_cycle(pid):
                     os.kill(pid, signal.SIGSTOP)
                     self._await_lock(pid)
                     return
@@ -348,21 +348,32 @@ class DatabaseRun:
         pid = self._pids[connection]
         self._orphan(connection)
         self._continue_orphan(pid, False)
+        if connection.is_notifying and not connection.is_cut:
+            self.collect_notifications()
 
     def drive(self, connection: SimulatedConnection, generator: Any) -> Any:
         """Run one of psycopg's generators to its end."""
+        with self.executing(connection):
+            try:
+                wanted = next(generator)
+                while True:
+                    wanted = generator.send(self.wait_ready(connection, wanted))
+            except StopIteration as end:
+                return end.value
+
+    @contextlib.contextmanager
+    def executing(self, connection: SimulatedConnection) -> Generator[None]:
+        """Within this context, statements are executed; raise the error of a lock that was not granted in time."""
         try:
-            wanted = next(generator)
-            while True:
-                wanted = generator.send(self.wait_ready(connection, wanted))
-        except StopIteration as end:
-            return end.value
+            yield
         except psycopg.errors.QueryCanceled as error:
-            if connection.has_timed_out:
-                connection.has_timed_out = False
-                raise psycopg.errors.LockNotAvailable("canceling statement due to lock timeout") from error
-            raise
+            if not connection.has_timed_out:
+                raise
+            raise psycopg.errors.LockNotAvailable("canceling statement due to lock timeout") from error
         finally:
+            connection.has_timed_out = False
+            if connection.closed:
+                self.forget(connection)
             self.settle()
 
     def wait_ready(self, connection: SimulatedConnection, wanted: int) -> int:
@@ -371,14 +382,9 @@ class DatabaseRun:
         poll = select.poll()
         poll.register(descriptor, (select.POLLIN if wanted & 1 else 0) | (select.POLLOUT if wanted & 2 else 0))
         until_s = _real_s() + _HANGS_AFTER_S
-        if getattr(connection.host, "on_wait", None) is not None:
-            connection.host.on_wait()
-        connections = getattr(connection.host, "connections_of", None)
-        if connections is not None and connections.on_operation is not None:
-            connections.on_operation("statement")
-            if connection.host.crashed:
-                self.finish_statement(connection)
-                abandon()
+        if not wanted & 2 and not connection.is_awaited:  # in how many parts a response arrives does not count
+            connection.is_awaited = True
+            self._note_wait(connection)
         while True:
             ready = poll.poll(_LOOK_AFTER_MS)
             if ready:
@@ -392,9 +398,20 @@ class DatabaseRun:
             elif _real_s() > until_s:
                 raise RuntimeError("the server does not respond")
 
+    def _note_wait(self, connection: SimulatedConnection) -> None:
+        """Tell that everything was sent, and its response is awaited: the process may be suspended or killed now."""
+        if getattr(connection.host, "on_wait", None) is not None:
+            connection.host.on_wait()
+        connections = getattr(connection.host, "connections_of", None)
+        if connections is not None and connections.on_operation is not None:
+            connections.on_operation("statement")
+            if connection.host.crashed:
+                self.finish_statement(connection)
+                abandon()
+
     def _lose_response(self, connection: SimulatedConnection) -> None:
         """Cut a connection after its statements were executed, and before their results were read."""
-        pid = self._pids[connection]
+        pid, was_executed = self._pids[connection], not connection.is_cut
         while self._is_active(pid):
             _sleep()
         descriptor = os.dup(connection.pgconn.socket)
@@ -402,6 +419,8 @@ class DatabaseRun:
             while other.recv(65536, socket.MSG_DONTWAIT):
                 pass
         self.cut(connection, by_server=False)
+        if connection.is_notifying and was_executed:
+            self.collect_notifications()
 
     def _is_active(self, pid: int) -> bool:
         row = self._monitor.execute(_IS_ACTIVE, (pid,)).fetchone()
@@ -410,24 +429,30 @@ class DatabaseRun:
     def _wait_for_lock(self, connection: SimulatedConnection) -> None:
         pid = self._pids[connection]
         self.waits["for a lock"] += 1
-        if self._monitor.execute(_IS_IN_CYCLE, {"pid": pid}).fetchone()[0]:  # pyright: ignore[reportOptionalSubscript]
+        if self._is_in_cycle(pid):
             self.waits["in a deadlock"] += 1
             until_s = _real_s() + _HANGS_AFTER_S
-            while not _is_readable(connection.pgconn.socket, 50) and _real_s() < until_s:
-                pass  # the server finds it, and ends this transaction: its wait closed the cycle
+            while self._is_in_cycle(pid) and _real_s() < until_s:
+                _sleep()  # the server finds it, and ends this transaction: its wait closed the cycle
             return
         if not in_greenlet():
             raise RuntimeError("the loop itself waits for a lock")
         os.kill(pid, signal.SIGSTOP)
         granted = self._waiting[connection] = Condition()
-        if not granted.wait(LOCK_TIMEOUT_S):
-            del self._waiting[connection]
+        is_granted = granted.wait(LOCK_TIMEOUT_S) or self._waiting.pop(connection, None) is None
+        self._set_clock()
+        if not is_granted:
             connection.has_timed_out = True
             self.waits["too long"] += 1
             self._monitor.execute("SELECT pg_cancel_backend(%s)", (pid,))
-        self._set_clock()
         with contextlib.suppress(ProcessLookupError):  # it was cut
             os.kill(pid, signal.SIGCONT)
+        while not is_granted and self._are_waiting([pid]):  # else this would be taken for another wait
+            _sleep()
+
+    def _is_in_cycle(self, pid: int) -> bool:
+        row = self._monitor.execute(_IS_IN_CYCLE, {"pid": pid}).fetchone()
+        return row is not None and row[0]
 
     def settle(self) -> None:
         """Let those continue whose lock was granted, each at a step that the scheduler chooses."""
@@ -618,12 +643,8 @@ def replace_driver() -> None:
         for part in run.split(executions):
             commits = is_alone or part[-1].statement is COMMIT
             run.step(session.driver, can_conflict=not commits or len(part) > 1)
-            try:
+            with run.executing(session.driver):
                 execute(session, part, is_alone=is_alone)
-            finally:
-                if session.driver.closed:
-                    run.forget(session.driver)
-                run.settle()
 
     PostgresSession.__init__, PostgresSession.execute = make_session, execute_in_steps
 
@@ -693,6 +714,12 @@ def _importable_wheel() -> Generator[None]:
     finally:
         for folder in folders:
             sys.path.remove(folder)
+
+
+def _shut_down(connection: SimulatedConnection) -> None:
+    """End a connection on this side; do nothing if the server has ended it."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as other, contextlib.suppress(OSError):
+        other.shutdown(socket.SHUT_RDWR)
 
 
 def _is_readable(descriptor: int, timeout_ms: int) -> bool:

@@ -72,12 +72,13 @@ def test_seed_repeats_in_another_process_with_other_hashes(python: str) -> None:
     assert first[1] == second[1]
 
 
-def test_seeds_repeat_on_postgresql_with_two_processes_and_other_hashes(python: str) -> None:
-    arguments = ("--seeds", "1-3", "--messages", "4", "--postgresql", "--processes", "2", "--verbose", "--quiet")
+def test_seeds_repeat_on_postgresql_with_two_processes_other_hashes_and_real_delays(python: str) -> None:
+    seeds = ("--seeds", "4-6", "--messages", "4")  # seed 6 once followed from when parts of responses arrived
+    arguments = (*seeds, "--postgresql", "--processes", "2", "--verbose", "--quiet", "--jobs", "1")
     with ThreadPoolExecutor(2) as threads:
         runs = [
-            threads.submit(simulate, python, *arguments, "--jobs", "1", environment={"PYTHONHASHSEED": seed})
-            for seed in ("1", "2")
+            threads.submit(simulate, python, *arguments, "--delays", delays, environment={"PYTHONHASHSEED": seed})
+            for seed, delays in (("1", "0"), ("2", "8"))
         ]
     first, second = (run.result() for run in runs)
 
