@@ -36,22 +36,27 @@ async def test_added_number_must_be_verified_and_registered_also_after_a_restart
     await slow.restart()
 
     early = await slow.graph("POST", f"{number_id}/register", json=PIN)
-    unverified = await slow.graph("GET", f"{number_id}?fields=code_verification_status,status,display_phone_number")
+    unverified = await slow.graph("GET", f"{number_id}?fields=code_verification_status,status,platform_type")
     await slow.graph("POST", f"{number_id}/request_code", json={"code_method": "SMS", "language": "en"})
     shown = await slow.control("GET", f"numbers/{number_id}/registration")
     await slow.graph("POST", f"{number_id}/verify_code", json={"code": shown.body["code"]})
     registered = await slow.graph("POST", f"{number_id}/register", json=PIN)
-    verified = await slow.graph("GET", f"{number_id}?fields=code_verification_status,status")
+    verified = await slow.graph("GET", f"{number_id}?fields=code_verification_status,status,platform_type")
 
     assert added.body == {"id": number_id}
     assert (early.error["code"], registered.status) == (133006, 200)
     assert unverified.body == {
         "id": number_id,
         "code_verification_status": "NOT_VERIFIED",
-        "status": "DISCONNECTED",
-        "display_phone_number": "+1 555-000-4444",
+        "status": "PENDING",
+        "platform_type": "NOT_APPLICABLE",
     }
-    assert (verified.body["code_verification_status"], verified.body["status"]) == ("VERIFIED", "CONNECTED")
+    assert verified.body == {
+        "id": number_id,
+        "code_verification_status": "VERIFIED",
+        "status": "CONNECTED",
+        "platform_type": "CLOUD_API",
+    }
 
 
 @pytest.mark.parametrize(

@@ -73,10 +73,14 @@ async def test_number_shows_its_fields(bench: Bench) -> None:
     listed = await bench.graph("GET", f"{WABA}/phone_numbers")
 
     assert shown.body == {
-        "id": NUMBER_ID,
-        "display_phone_number": "+1 555-000-1111",
         "verified_name": "Shop One",
+        "code_verification_status": "VERIFIED",
+        "display_phone_number": "+1 555-000-1111",
         "quality_rating": "GREEN",
+        "platform_type": "CLOUD_API",
+        "throughput": {"level": "STANDARD"},
+        "webhook_configuration": {"application": bench.receiver.uri},
+        "id": NUMBER_ID,
     }
     assert chosen.body == {"id": NUMBER_ID, "throughput": {"level": "STANDARD"}, "status": "CONNECTED"}
     assert listed.body["data"] == [shown.body]

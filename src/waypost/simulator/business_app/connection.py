@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from waypost.base.clock import MINUTE_MS
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.numbers.registration import UNREGISTERED
+from waypost.simulator.numbers.model import UNREGISTERED
 from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.business_apps import (
     BUSINESS_APPS,

@@ -7,13 +7,20 @@ from waypost.base.json_values import integer_or_none, list_or_none, object_or_no
 from waypost.simulator.apis.errors import bad_parameter, trace_id
 from waypost.simulator.apis.parameters import ProductParameters, read_parameters
 from waypost.simulator.apis.requests import Call
-from waypost.simulator.numbers.model import BLOCKS, block_phones, find_restriction
+from waypost.simulator.numbers.model import BLOCKS, UNREGISTERED, block_phones, find_restriction, find_restriction_name
 from waypost.simulator.state.accounts import Account, Number
-from waypost.simulator.state.business_apps import is_disconnected
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, health_status, page
 from waypost.simulator.state.phones import find_number, find_phone, find_phone_by_user_id, phone_digits
-from waypost.simulator.state.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, ONBOARDED, REGISTRATION
+from waypost.simulator.state.records import (
+    ALLOWED,
+    AUTOMATION,
+    NAMES,
+    NUMBER_STATUS,
+    ONBOARDED,
+    REGISTRATION,
+    SENDING_RESTRICTION,
+)
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.tokens import MESSAGING
 
@@ -158,7 +165,15 @@ def _webhooks(view: _NumberView) -> dict[str, str] | None:
 
 def _number_status(view: _NumberView) -> str:
     restriction = find_restriction(view.state, view.number.phone_number_id)
+    if restriction is not None and view.record(SENDING_RESTRICTION).get("is_new"):
+        return "PENDING"
     return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
+
+
+def _platform_type(view: _NumberView) -> str:
+    """Return where a number is registered, by which clients decide whether to register it."""
+    is_registered = find_restriction_name(view.state, view.number.phone_number_id) != UNREGISTERED
+    return "CLOUD_API" if is_registered else "NOT_APPLICABLE"
 
 
 def _last_onboarded(view: _NumberView) -> str | None:
@@ -169,7 +184,16 @@ def _last_onboarded(view: _NumberView) -> str | None:
 
 _NUMBER_NODE: Final = NodeKind[_NumberView](  # Source: facts 1, "Phone node"
     "WhatsAppBusinessPhoneNumber",
-    ("id", "display_phone_number", "verified_name", "quality_rating"),
+    (
+        "verified_name",
+        "code_verification_status",
+        "display_phone_number",
+        "quality_rating",
+        "platform_type",
+        "throughput",
+        "webhook_configuration",
+        "id",
+    ),
     {
         "id": lambda view: view.number.phone_number_id,
         "display_phone_number": lambda view: _display(view.number),
@@ -182,7 +206,7 @@ _NUMBER_NODE: Final = NodeKind[_NumberView](  # Source: facts 1, "Phone node"
             "NOT_VERIFIED" if view.record(REGISTRATION).get("needs_code") else "VERIFIED"
         ),
         "name_status": lambda view: view.status("name_status", "APPROVED"),
-        "platform_type": lambda view: "NOT_APPLICABLE" if is_disconnected(view.state, view.number) else "CLOUD_API",
+        "platform_type": _platform_type,
         "account_mode": lambda view: "LIVE" if view.record(ALLOWED).get("phones") is None else "SANDBOX",
         "is_pin_enabled": lambda view: bool(view.record(REGISTRATION).get("pin")),
         "is_official_business_account": lambda view: view.record(NAMES).get("oba_status") == "APPROVED",

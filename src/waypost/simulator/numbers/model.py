@@ -54,8 +54,11 @@ class SendingRestriction(NamedTuple):
     only_marketing: bool = False  # it stops only marketing templates
 
 
+UNREGISTERED: Final = "UNREGISTERED"
+NEVER_REGISTERED: Final = {"name": UNREGISTERED, "is_new": True}
+"""The restriction of a number that was added and not yet registered: its node is pending."""
 SENDING_RESTRICTIONS: Final = {  # Source: facts 5.2, modes S and A; the names are ours
-    "UNREGISTERED": SendingRestriction(
+    UNREGISTERED: SendingRestriction(
         133010, "DISCONNECTED", "The phone number is not registered on the WhatsApp Business Platform."
     ),
     "DELETED": SendingRestriction(33, "DELETED", "The business phone number has been deleted."),

@@ -13,8 +13,8 @@ from waypost.base.object_ids import make_id
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import is_missing, read_parameters
 from waypost.simulator.apis.requests import Call
+from waypost.simulator.numbers.model import NEVER_REGISTERED
 from waypost.simulator.numbers.names import check_display_name
-from waypost.simulator.numbers.registration import UNREGISTERED
 from waypost.simulator.state.accounts import NUMBERS, Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION
@@ -44,7 +44,7 @@ def create_number(transaction: Transaction, call: Call, account: Account) -> dic
     number_id = make_id(transaction.state.ids, "number")
     transaction.save(NUMBERS, Number(number_id, account.waba_id, digits, name, THROUGHPUT), number_id)
     transaction.save_record(number_id, REGISTRATION, {"needs_code": True})
-    transaction.save_record(number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
+    transaction.save_record(number_id, SENDING_RESTRICTION, NEVER_REGISTERED)
     return {"id": number_id}
 
 

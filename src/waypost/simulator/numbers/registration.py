@@ -13,6 +13,7 @@ from waypost.base.json_values import integer_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.apis.parameters import ProductParameters, check_id, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.numbers.model import UNREGISTERED
 from waypost.simulator.numbers.sent_codes import (
     CODE_REQUESTS_WINDOW_MS,
     MAX_CODE_REQUESTS,
@@ -30,7 +31,6 @@ from waypost.simulator.state.usage_counts import CODE_REQUESTS, REGISTRATIONS, c
 
 operation = GraphOperations()
 
-UNREGISTERED: Final = "UNREGISTERED"
 _PIN_DIGITS: Final = 6
 _MAX_PIN_GUESSES: Final = 10
 _MAX_REGISTRATIONS: Final = 10  # in 72 hours

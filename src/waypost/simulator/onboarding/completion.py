@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from waypost.base.object_ids import make_id
 from waypost.simulator.business_app.connection import connect_number
+from waypost.simulator.numbers.model import NEVER_REGISTERED
 from waypost.simulator.numbers.new_numbers import THROUGHPUT
-from waypost.simulator.numbers.registration import UNREGISTERED
 from waypost.simulator.onboarding.grants import give_access, notify_partner
 from waypost.simulator.onboarding.model import (
     BUSINESS_APP_NUMBERS,
@@ -109,7 +109,7 @@ def _find_or_create_number(transaction: Transaction, session: OnboardingSession,
         throughput = SHARED_THROUGHPUT if is_on_app else THROUGHPUT
         number = Number(number_id, account.waba_id, session.phone_number, session.display_name, throughput)
         transaction.save(NUMBERS, number, number_id)
-        transaction.save_record(number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
+        transaction.save_record(number_id, SENDING_RESTRICTION, NEVER_REGISTERED)
         if is_on_app:
             connect_number(transaction, number)
         transaction.delete(BUSINESS_APP_NUMBERS, session.phone_number)

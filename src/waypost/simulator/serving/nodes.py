@@ -39,10 +39,14 @@ _ACCOUNT: Final = {
     "message_template_namespace": "58e6d318_b627_4112_b9c7_2961197553ea",
 }
 _NUMBER: Final = {
-    "id": _NUMBER_ID,
-    "display_phone_number": "+1 555-000-1111",
     "verified_name": "Acme Shop",
+    "code_verification_status": "VERIFIED",
+    "display_phone_number": "+1 555-000-1111",
     "quality_rating": "GREEN",
+    "platform_type": "CLOUD_API",
+    "throughput": {"level": "STANDARD"},
+    "webhook_configuration": {"application": "https://shop.example/hook"},
+    "id": _NUMBER_ID,
 }
 _FLOW: Final = {
     "id": "5000000000000005",
