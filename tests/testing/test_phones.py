@@ -1,19 +1,17 @@
 """A person's actions with a test's phone, and the callbacks to the partner."""
 
 import json
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from pytest_waypost.client import ApiResponseError
 from pytest_waypost.failures import NotSeen
 from pytest_waypost.partner import Partner
+from tests.support.flow_json import one_screen_flow
 from tests.testing.test_partner import PIXEL
 
-SCREENS: Final[dict[str, Any]] = {
-    "version": "7.0",
-    "screens": [{"id": "START", "title": "Book", "terminal": True, "layout": {}}],
-}
+SCREENS: Final = one_screen_flow()
 
 
 def test_same_name_is_the_same_phone(partner: Partner) -> None:

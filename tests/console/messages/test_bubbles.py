@@ -47,14 +47,14 @@ ASSETS: Final = Assets()
 PAGES: Final = PageRenderer(ASSETS, ManualClock(NOW_MS))
 FORM: Final[dict[str, Any]] = {
     "version": "7.0",
-    "screens": [{"id": "TABLE", "title": "A table", "layout": {"type": "SingleColumnLayout", "children": [
+    "screens": [{"id": "TABLE", "title": "A table", "terminal": True, "layout": {"type": "SingleColumnLayout", "children": [
         {"type": "Form", "name": "form", "children": [
             {"type": "TextHeading", "text": "When will you come? <b>"},
             {"type": "TextInput", "name": "guests", "label": "Guests", "input-type": "number", "required": True},
             {"type": "Dropdown", "name": "where", "label": "Where", "data-source": [{"id": "in", "title": "Inside"}, {"id": "out", "title": "Terrace"}]},
             {"type": "CheckboxGroup", "name": "menu", "label": "Menus", "data-source": [{"id": "vegan", "title": "Vegan"}, {"id": "fish", "title": "Fish"}]},
             {"type": "OptIn", "name": "news", "label": "News"},
-            {"type": "Footer", "label": "Reserve"}]}]}}],
+            {"type": "Footer", "label": "Reserve", "on-click-action": {"name": "complete", "payload": {}}}]}]}}],
 }  # fmt: skip
 SHOW_BUBBLES: Final = """(html) => {
   const main = document.querySelector("#main");

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN
+from tests.support.flow_json import one_screen_flow
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.recording_operator_proxy import RecordedSends
@@ -66,10 +67,7 @@ SAMPLES: Final[dict[str, dict[str, Any]]] = {  # Source: ledger 1.7, types on th
                       "currency": "INR", "total_amount": {"value": 1000, "offset": 100}, "order": ORDER}}),
     "status":     interactive("order_status", {"name": "review_order", "parameters": {"reference_id": "order-1", "order": {"status": "shipped", "description": "On its way"}}}),
 }
-SCREENS: Final[dict[str, Any]] = {
-    "version": "7.0",
-    "screens": [{"id": "START", "title": "Book", "terminal": True, "layout": {}}],
-}
+SCREENS: Final = one_screen_flow()
 WRONG_CARDS: Final[dict[str, list[dict[str, Any]]]] = {  # Source: ledger 1.7, limits of a media-card carousel
     "one card":          [card(0, link_action("https://shop.example/0"))],
     "eleven cards":      [card(index, link_action("https://shop.example/0")) for index in range(11)],

@@ -12,15 +12,13 @@ from tests.support.callback_assertions import (
     assert_version_3_value,
     operator_id_of,
 )
+from tests.support.flow_json import one_screen_flow
 from tests.support.pipeline import PipelineHarness
 from tests.support.version_3_receiver import Version3Receiver
 
 pytestmark = pytest.mark.content_only
 
-SCREENS: Final[dict[str, Any]] = {
-    "version": "7.0",
-    "screens": [{"id": "START", "title": "Book", "terminal": True, "layout": {}}],
-}
+SCREENS: Final = one_screen_flow()
 
 ACTION: Final = {"flow_token": "token-7", "flow_action_data": {"table": "7"}}
 

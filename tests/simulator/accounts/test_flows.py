@@ -8,17 +8,20 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import WABA, Bench, SimulatorResponse
+from tests.support.flow_json import one_screen_flow
 from tests.support.manual_clock import ManualClock
 from waypost.simulator.flows.model import PUBLISHED, Flow
 
 HOUR_MS = 3_600_000
-CONTENT: dict[str, Any] = {
-    "version": "7.0",
-    "screens": [
-        {"id": "ASK", "title": "Ask", "layout": {"type": "SingleColumnLayout", "children": []}},
-        {"id": "THANK_YOU", "title": "Thanks", "terminal": True, "layout": {}},
-    ],
+CONTENT: dict[str, Any] = one_screen_flow(screen_id="THANK_YOU")
+GO_ON: dict[str, Any] = {
+    "type": "Footer",
+    "label": "Next",
+    "on-click-action": {"name": "navigate", "next": {"type": "screen", "name": "THANK_YOU"}, "payload": {}},
 }
+CONTENT["screens"].insert(
+    0, {"id": "ASK", "title": "Ask", "layout": {"type": "SingleColumnLayout", "children": [GO_ON]}}
+)
 
 
 async def create_flow(bench: Bench, name: str = "booking", **more: Any) -> SimulatorResponse:
@@ -129,22 +132,13 @@ def test_flow_lists_its_screens() -> None:
     assert (empty.screens, empty.is_sendable) == ([], False)
 
 
-SCREEN = {"id": "ASK"}
-
-
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("{", "INVALID_JSON"),
-        ("[" * 100_000, "INVALID_JSON"),
+        ("{", "INVALID_FLOW_JSON"),
+        ("[" * 100_000, "INVALID_FLOW_JSON"),
         ("[]", "INVALID_PROPERTY_TYPE"),
-        (json.dumps({"screens": [SCREEN]}), "MISSING_REQUIRED_PROPERTY"),
-        (json.dumps({"version": 7, "screens": [SCREEN]}), "INVALID_PROPERTY_VALUE"),
-        (json.dumps({"version": "7.0", "screens": []}), "MISSING_REQUIRED_PROPERTY"),
-        (json.dumps({"version": "7.0", "screens": [{}]}), "INVALID_PROPERTY_VALUE"),
-        (json.dumps({"version": "7.0", "screens": [{"id": "A1"}]}), "INVALID_PROPERTY_VALUE"),
-        (json.dumps({"version": "7.0", "screens": [{"id": "SUCCESS"}]}), "INVALID_SCREEN_ID"),
-        (json.dumps({"version": "7.0", "screens": [SCREEN, SCREEN]}), "DUPLICATE_SCREEN_ID"),
+        (json.dumps({**CONTENT, "version": "99.9"}), "INVALID_FLOW_JSON_VERSION"),
     ],
 )
 async def test_invalid_flow_json_is_stored_with_its_errors_and_not_published(

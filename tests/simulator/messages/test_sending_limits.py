@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, NUMBER_ID, WABA, Bench
+from tests.support.flow_json import one_screen_flow
 from tests.support.manual_clock import ManualClock
 from waypost.simulator.apis.errors import TITLES
 from waypost.simulator.numbers.model import SENDING_RESTRICTIONS
@@ -147,7 +148,7 @@ async def test_messaging_limit_counts_users_outside_their_window_for_a_day(
 
 
 async def create_published_flow(bench: Bench) -> str:
-    asset = json.dumps({"version": "7.0", "screens": [{"id": "FIRST"}]})
+    asset = json.dumps(one_screen_flow(screen_id="FIRST"))
     fields = {"name": "f", "categories": ["OTHER"], "flow_json": asset, "publish": True}
     flow = await bench.graph("POST", f"{WABA}/flows", json=fields)
     return flow.body["id"]
@@ -180,7 +181,7 @@ async def test_control_api_shows_a_flow_with_its_screens(bench: Bench) -> None:
     missing = await bench.control("GET", "flows/0")
 
     assert (shown.body["waba_id"], shown.body["status"]) == (WABA, "PUBLISHED")
-    assert shown.body["content"]["screens"] == [{"id": "FIRST"}]
+    assert [screen["id"] for screen in shown.body["content"]["screens"]] == ["FIRST"]
     assert missing.status == 404
 
 

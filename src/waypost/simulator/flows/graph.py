@@ -11,6 +11,7 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import list_of, text_or_none
 from waypost.base.object_ids import make_id
+from waypost.flow_json.validator import MAX_FLOW_JSON_BYTES, check_flow_json
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error, no_such_object
 from waypost.simulator.apis.links import is_valid_link, signed_link
 from waypost.simulator.apis.parameters import is_missing, read_parameters, read_text, text_between
@@ -20,13 +21,11 @@ from waypost.simulator.flows.model import (
     DRAFT,
     FLOW_CATEGORIES,
     FLOWS,
-    MAX_FLOW_ASSET_BYTES,
     PUBLISHED,
     Flow,
     account_flows,
     find_flow,
     find_flow_by_name,
-    validation_errors,
 )
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -78,8 +77,8 @@ def _read_asset(_name: str, value: Any) -> str:
         return ""
     # A text in a form's field has already been decoded as JSON.
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    if len(text.encode(errors="replace")) > MAX_FLOW_ASSET_BYTES:
-        raise bad_parameter(f"A flow's JSON has at most {MAX_FLOW_ASSET_BYTES} bytes.")
+    if len(text.encode(errors="replace")) > MAX_FLOW_JSON_BYTES:
+        raise bad_parameter(f"A flow's JSON has at most {MAX_FLOW_JSON_BYTES} bytes.")
     return text
 
 
@@ -126,7 +125,7 @@ def create_flow(transaction: Transaction, call: Call, account: Account) -> dict[
         endpoint_uri=new.endpoint_uri,
         created_ms=now_ms,
         updated_ms=now_ms,
-        errors=validation_errors(asset) if asset else [],
+        errors=check_flow_json(asset).errors if asset else [],
     )
     if str(call.fields.get("publish", "")).lower() == "true":
         flow = _publish(flow)
@@ -196,12 +195,12 @@ async def list_assets(state: SimulatorState, call: Call, flow: Flow) -> dict[str
 @operation("assets.upload", "POST", Flow, "assets", is_streamed=True)
 async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
     """Set a draft's JSON text by a form with `name`, `asset_type` and `file`; an invalid one is stored too."""
-    form = open_form(call, max_bytes=MAX_FLOW_ASSET_BYTES + 64 * 1024)
+    form = open_form(call, max_bytes=MAX_FLOW_JSON_BYTES + 64 * 1024)
     fields: dict[str, str] = dict(call.query)
     asset: str | None = None
     while (head := await form.next_part()) is not None:
         if head.name == "file":
-            asset = await form.text(max_bytes=MAX_FLOW_ASSET_BYTES)
+            asset = await form.text(max_bytes=MAX_FLOW_JSON_BYTES)
         else:
             fields[head.name] = await form.text(max_bytes=_MAX_ASSET_FIELD_BYTES)
     if fields.get("name") != _ASSET_NAME:
@@ -210,7 +209,7 @@ async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[st
         raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
     if asset is None:
         raise is_missing("file")
-    errors = validation_errors(asset)
+    errors = check_flow_json(asset).errors
     changes = {"asset": asset, "errors": errors}
     await state.transact(
         lambda transaction: _save(transaction, replace(_check_transition(transaction, flow, "update"), **changes))
