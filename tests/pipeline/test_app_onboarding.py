@@ -182,7 +182,7 @@ async def test_number_of_the_business_app_is_not_registered_and_has_its_own_pace
     app = await pipeline.waypost.database.read(app_by_id, onboarding.app_id)
     assert await onboarding.stages() == DONE
     assert app is not None
-    assert app.per_second == 20  # Source: operator's facts 8
+    assert (app.throughput, app.preferences.is_shared) == (20, True)  # Source: operator's facts 8
 
 
 @pytest.mark.both_engines

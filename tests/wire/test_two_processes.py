@@ -1,6 +1,9 @@
 """Two processes behind a load balancer, one store: keys, rates and login limits hold across both."""
 
 import asyncio
+import hashlib
+import hmac
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import Connection, func, select
 
-from tests.support.builders import APP, INSTANCE_KEY, OPERATOR, PARTNER
+from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
 from tests.support.partner_seeding import store_partner
 from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
@@ -21,6 +24,7 @@ from waypost.admin.partners import NewQuotas, change_quotas
 from waypost.admin.secret_key import KeyReplacement, replace_key
 from waypost.api.backlog_quotas import QUOTA_RETRY_S
 from waypost.api.limits import RATES
+from waypost.assembly.components import WEBHOOK_PATH
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.encryption import InstanceKey, SecretBox, hash_secret
@@ -75,13 +79,14 @@ async def processes(store_location: StoreLocation, tmp_path: Path) -> AsyncItera
         yield running
 
 
-async def post(waypost: Waypost, path: str, form: dict[str, str], headers: dict[str, str]) -> ReceivedResponse:
-    """Post a form to one of the processes."""
+async def post(waypost: Waypost, path: str, form: dict[str, str] | bytes, headers: dict[str, str]) -> ReceivedResponse:
+    """Post a form, or other bytes, to one of the processes."""
+    body = form if isinstance(form, bytes) else urlencode(form).encode()
     sent: list[Any] = []
     all_headers = {"content-type": "application/x-www-form-urlencoded", **headers}
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": urlencode(form).encode(), "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Any) -> None:
         sent.append(message)
@@ -106,6 +111,26 @@ async def send_text(waypost: Waypost, key: str) -> ReceivedResponse:
 
 def count_messages(connection: Connection) -> int:
     return connection.execute(select(func.count()).select_from(messages)).scalar_one()
+
+
+async def test_pace_that_a_webhook_changes_holds_in_the_other_process(processes: list[Waypost]) -> None:
+    receiver, other = processes
+
+    async def read_pace() -> int | None:
+        route = await other.directory.app_route(APP.id)
+        return route.app.throughput if route is not None else None
+
+    before = await read_pace()
+    value = {"metadata": {"phone_number_id": APP.phone_number_id}, "message_echoes": []}
+    entry = {"id": ACCOUNT.id, "changes": [{"field": "smb_message_echoes", "value": value}]}
+    body = json.dumps({"object": "whatsapp_business_account", "entry": [entry]}).encode()
+    signature = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
+    received = await post(
+        receiver, f"{WEBHOOK_PATH}/{OPERATOR.id}", body, {"x-hub-signature-256": f"sha256={signature}"}
+    )
+
+    assert (before, received.status) == (None, 200)
+    await poll_until(read_pace, lambda pace: pace == 20)
 
 
 async def test_one_key_sent_to_both_at_once_creates_one_message(processes: list[Waypost]) -> None:

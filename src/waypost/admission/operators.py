@@ -201,9 +201,9 @@ class OperatorAdmission:
         source = self._sources.get(job.concurrency_group)
         if source is None or source.account is not route.account:
             source = self.set_account(job, route.account)
-        if source.per_second != route.app.per_second:
-            source.per_second = route.app.per_second
-            self.pacer.set_throughput(route.app.phone_number, route.app.per_second)
+        if source.per_second != route.app.throughput:
+            source.per_second = route.app.throughput
+            self.pacer.set_throughput(route.app.phone_number, route.app.throughput)
         if self.pacer.paused_accounts:
             business_id, now_ms = route.app.business_account_id, self._clock.now_ms()
             pause = self.pacer.account_pause(job, route.account, now_ms, business_account_id=business_id)

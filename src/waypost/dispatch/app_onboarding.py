@@ -29,7 +29,7 @@ from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.apps.apps import change_app
-from waypost.store.apps.onboarding import onboarding_job, set_progress
+from waypost.store.apps.onboarding import onboarding_job, set_pace, set_progress
 from waypost.store.queue.jobs import complete_jobs, enqueue_jobs
 
 MAX_WAIT_MS: Final = 60_000
@@ -51,7 +51,7 @@ class OnboardingOutcome:
     app_id: str
     progress: AppOnboardingProgress | None  # as the step began; None: there was nothing to do
     problem: str = ""  # why it has failed; empty: it has not
-    per_second: int | None = None  # the number's throughput, where the step has learned it
+    number: OperatorNumber | None = None  # where the step has read it
 
 
 class AppOnboarding:
@@ -102,8 +102,7 @@ class AppOnboarding:
                 return
             self._admission.begin_call(job)
             try:
-                number = await self._steps[progress.step](account, app)
-                outcome = replace(outcome, per_second=number.per_second if number is not None else None)
+                outcome = replace(outcome, number=await self._steps[progress.step](account, app))
             except OnboardingFailure as failure:
                 problem = str(failure)[:MAX_PROBLEM_CHARS]
                 outcome = replace(outcome, problem=problem)
@@ -190,9 +189,10 @@ def record_outcomes(
             after = seen.advance(at_ms + step_ms)
 
         def apply(
-            app: App, after: AppOnboardingProgress | None = after, per_second: int | None = outcome.per_second
+            app: App, after: AppOnboardingProgress | None = after, number: OperatorNumber | None = outcome.number
         ) -> App:
-            app = replace(set_progress(app, after), modified_on_ms=at_ms, per_second=per_second or app.per_second)
+            app = replace(set_progress(app, after), modified_on_ms=at_ms)
+            app = app if number is None else set_pace(app, number)
             if after is not None:
                 return app
             return replace(app, live=True, preferences=replace(app.preferences, live_since_ms=at_ms))

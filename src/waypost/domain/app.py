@@ -23,6 +23,7 @@ class OnboardingStep(StrEnum):
     REGISTER = "register the number"
 
 
+SHARED_PER_SECOND: Final = 20  # of a number that is used in the app, too. Source: operator's facts 8
 MAX_ONBOARDING_ATTEMPTS: Final = 3  # Source: ledger 1.11: then the stages stay at ERROR
 
 
@@ -65,6 +66,7 @@ class AppPreferences:
     optin_message: bool = False  # stored only; no opt-in message is sent
     # true if marketing templates are sent through the operator's API for marketing messages
     marketing_messages: bool = False
+    is_shared: bool = False  # true if a person uses its number in the WhatsApp Business app, too
     cap: int = 0  # on fees; 0: not set
     user_ids: bool = False  # callbacks of version 2 have business-scoped user ids in addition to numbers
     user_ids_v3: bool = False  # likewise of version 3
@@ -105,6 +107,13 @@ class App:
     preferences: AppPreferences = field(default_factory=AppPreferences)
     # its own rates by row of the table, such as `{"templates": "20/60s"}`; those of others are the service's
     rates: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+
+    @property
+    def throughput(self) -> int | None:
+        """Messages a second that the operator accepts from its number now; None means the service's default."""
+        if not self.preferences.is_shared:
+            return self.per_second
+        return min(SHARED_PER_SECOND, self.per_second or SHARED_PER_SECOND)
 
 
 def sandbox_app(app_id: str, partner_id: int, name: str, now_ms: int) -> App:

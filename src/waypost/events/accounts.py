@@ -13,9 +13,11 @@ from waypost.events.lookup import MAX_EVENT_NAME_CHARS, EventContext, IgnoredEve
 from waypost.events.templates import enqueue_refresh
 from waypost.notifications.user_events import emit_user_event
 from waypost.store.apps.apps import apps_for_event, record_limit_event
+from waypost.store.apps.onboarding import set_shared
 from waypost.store.apps.users import set_opt_in
 from waypost.store.messages.recipients import PersonNames, name_of_recipient
 from waypost.store.templates.templates import find_operator_template
+from waypost.store.write_through_cache import call_after_commit
 from waypost.wire.callbacks.callback_v2 import account_body
 from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, call_billing_body, change_body, read_number
 from waypost.wire.callbacks.kinds import (
@@ -29,6 +31,13 @@ from waypost.wire.callbacks.kinds import (
 
 _OPT_SOURCE: Final = "USER"
 _ENVELOPE_MEMBERS: Final = ("messaging_product", "metadata", "contacts")
+_SHARING: Final = {  # whether the number is in the app on a phone, too. Source: decision 0124
+    # field                 event of an account update
+    ("smb_message_echoes", ""): True,
+    ("smb_app_state_sync", ""): True,
+    ("history", ""): True,
+    ("account_update", "PARTNER_REMOVED"): False,
+}
 _log = log("events")
 
 
@@ -60,6 +69,7 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
             event_name=_name_of(event)[:MAX_EVENT_NAME_CHARS],
             render=partial(_render, app, context.at_ms, event, template),
         )
+        _apply_sharing(context, app, event)
         if event.field == "user_preferences":
             _apply_user_preferences(context, app, event)
         if event.field == "phone_number_quality_update":
@@ -99,6 +109,16 @@ def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None
     if template is not None and template.app_id == app.id:
         value = {**event.members, TEMPLATE_ID_MEMBER: template.id}
     return change_body(app, event.field, value, time=event.time)
+
+
+def _apply_sharing(context: EventContext, app: App, event: AccountEvent) -> None:
+    """Record that the app's number is in the WhatsApp Business app, too, or no longer: its pace changes."""
+    is_shared = _SHARING.get((event.field, text_or_none(event.members.get("event")) or ""))
+    is_about_number = bool(event.phone_number_id) or event.phone_number == app.phone_number
+    if is_shared is None or is_shared == app.preferences.is_shared or not is_about_number:
+        return
+    set_shared(context.connection, app.id, is_shared=is_shared, at_ms=context.at_ms)
+    call_after_commit(context.connection, partial(context.changed_apps.add, app.id))
 
 
 def _limit_event(event: AccountEvent, at_ms: int) -> LimitEvent:

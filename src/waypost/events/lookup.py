@@ -174,6 +174,7 @@ class EventContext:
     # names that belong to one recipient for certain: an app, a number, and a user id or another number
     known_names: LearnedNames
     ignored: Counter[str]  # events that concern nobody here, by reason
+    changed_apps: set[str]  # ids of apps whose stored row has changed, once that is committed
 
     def ignore(self, reason: IgnoredEvent, **details: Any) -> None:
         """Count and log an event that is stored and concerns nobody here."""

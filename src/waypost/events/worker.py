@@ -91,6 +91,7 @@ class EventIngester:
         self._context = context
         self._database, self._queue = context.database, context.queue
         self._known_names = KnownNames()
+        self._changed_apps: set[str] = set()
         self._log = log("events")
         self.counts: Counter[str] = Counter()
         """Events that have been applied, by kind; statuses by state."""
@@ -110,6 +111,7 @@ class EventIngester:
         else:
             for item in applied:
                 self._count(item)
+            self._announce_changed_apps()
 
     def _read_events(self, account: OperatorAccount, webhook: InboundWebhook) -> list[Event | None]:
         adapter = self._context.operators.adapter(account)
@@ -193,6 +195,7 @@ class EventIngester:
         for job, item in items:
             if id(job) not in lost:
                 self._count(item)
+        self._announce_changed_apps()
         failed += not_completed
         return [*unreadable, *((job, failing_work(error)) for job, error in failed)]
 
@@ -227,6 +230,12 @@ class EventIngester:
             raise LookupError(f"operator account {job.subject.account_id} is not there any more")
         return self._context.operators.adapter(account)
 
+    def _announce_changed_apps(self) -> None:
+        """Let every process read the apps anew that an event has changed."""
+        if self._changed_apps:
+            self._changed_apps.clear()
+            self._context.directory.invalidate()
+
     def _count(self, item: _ReadItem) -> None:
         event = item.event
         if not isinstance(event, StatusEvent):
@@ -256,7 +265,8 @@ class EventIngester:
         lookup = EventLookup(connection, map(attrgetter("event"), items))
         recorder.read_subscriptions(lookup.app_ids)
         names = LearnedNames(connection, self._known_names)
-        context = EventContext(connection, recorder, lookup, stage.ids, at_ms, stage.public_url, names, self.ignored)
+        places = (stage.ids, at_ms, stage.public_url)
+        context = EventContext(connection, recorder, lookup, *places, names, self.ignored, self._changed_apps)
         statuses: dict[int, tuple[StatusEvent, tuple[MessageRow, App] | None]] = {}  # with their messages
         for n, (_, _, account_id, event) in enumerate(items):
             if isinstance(event, StatusEvent):

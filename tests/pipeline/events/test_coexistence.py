@@ -2,16 +2,20 @@
 
 import base64
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 from sqlalchemy import Connection, func, select
 
-from tests.support.builders import ANN, APP, is_event
+from tests.support.builders import ANN, APP, OPERATOR, is_event
 from tests.support.callback_sink import Callback
 from tests.support.media_samples import sample
+from tests.support.operator_webhook import post_change
 from tests.support.pipeline import PipelineHarness
+from tests.support.polling import poll_until
 from tests.support.version_3_receiver import field_of, open_version_3_receiver, value_of
+from waypost.store.apps.apps import change_app
 from waypost.store.tables import messages, recipients
 
 BUSINESS_APP: Final = f"numbers/{APP.phone_number_id}/business-app"
@@ -165,6 +169,56 @@ async def test_end_of_a_connection_is_called_back_and_sending_fails(pipeline: Pi
     assert [value["event"] for value in values] == ["ACCOUNT_OFFBOARDED", "PARTNER_REMOVED"]
     assert values[1]["disconnection_info"] == {"reason": "USER_RE_REGISTERED", "initiated_by": "USER"}
     assert failed["payload"]["payload"]["code"] == 133010
+
+
+async def read_pace(pipeline: PipelineHarness) -> int | None:
+    """Return the pace at which messages of the app are sent."""
+    route = await pipeline.waypost.directory.app_route(APP.id)
+    assert route is not None
+    return route.app.throughput
+
+
+@pytest.mark.parametrize("sign", ["the partner's sync", "an echo", "a contact"])
+async def test_pace_of_a_live_number_follows_its_connection_to_the_app(pipeline: PipelineHarness, sign: str) -> None:
+    """20 a second from the first sign that it is shared until it is disconnected, whatever its own pace is."""
+    app = await pipeline.waypost.database.write(change_app, APP.id, lambda app: replace(app, per_second=500))
+    assert app is not None
+    paces = [await read_pace(pipeline)]
+
+    await connect(pipeline)
+    if sign == "an echo":
+        await send_from_app(pipeline)
+    else:
+        await request_sync(pipeline, "smb_app_state_sync")
+    if sign == "a contact":
+        await pipeline.control("PUT", f"{BUSINESS_APP}/contacts/{ANN}", {"full_name": "Ann Example"})
+    paces.append(await poll_until(lambda: read_pace(pipeline), lambda pace: pace != 500))
+    await pipeline.control("POST", f"{BUSINESS_APP}/disconnect", {})
+    paces.append(await poll_until(lambda: read_pace(pipeline), lambda pace: pace != 20))
+
+    assert paces == [500, 20, 500]  # Source: operator's facts 8
+
+
+@pytest.mark.content_only
+async def test_registered_number_has_its_own_pace_again(pipeline: PipelineHarness) -> None:
+    """Also if the service missed the webhook about the disconnection, or a late one of the app came after it."""
+    await connect(pipeline)
+    await request_sync(pipeline, "history")
+    shared = await read_pace(pipeline)
+    await pipeline.control("POST", f"{BUSINESS_APP}/disconnect", {})
+    await poll_until(lambda: read_pace(pipeline), lambda pace: pace is None)
+    await post_change(pipeline, "smb_message_echoes", {"metadata": {"phone_number_id": APP.phone_number_id}})
+    late = await read_pace(pipeline)
+
+    path = f"/partner/app/{APP.id}/onboarding/register"
+    registered = await pipeline.send_request("POST", path, {}, {"Authorization": pipeline.app_token})
+
+    assert (shared, late, registered.status, await read_pace(pipeline)) == (20, 20, 200, None)
+    async with pipeline.http.get(
+        f"{pipeline.operator_url}/v23.0/{APP.phone_number_id}?fields=is_on_biz_app",
+        headers={"Authorization": f"Bearer {OPERATOR['token']}"},
+    ) as response:
+        assert (await response.json())["is_on_biz_app"] is False
 
 
 @pytest.mark.content_only

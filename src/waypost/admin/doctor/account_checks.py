@@ -127,7 +127,7 @@ def _check_number(
         )
         for problem in number.problems
     ]
-    ours = app.per_second or context.per_second
+    ours = app.throughput or context.per_second
     if number.per_second is not None and ours > number.per_second:  # messages above it fail with an error
         text = f"we send {ours} messages a second, and the operator accepts {number.per_second}"
         fix_hint = f"set per_second of the app, or WAYPOST_PER_SECOND, to {number.per_second}"

@@ -11,6 +11,7 @@ from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.base.json_values import boolean_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.store.apps.onboarding import set_shared
 from waypost.wire.responses import success
 
 SYNC_TYPES: Final = ("smb_app_state_sync", "history")  # contacts, and messages. Source: ledger 1.3
@@ -69,7 +70,9 @@ async def register_number(call: AppCall, fields: Registration) -> dict[str, Any]
     if not _PIN.fullmatch(pin):
         raise invalid_field("pin", "6 digits")
     body = {"messaging_product": "whatsapp", "pin": pin, "data_localization_region": fields.region}
-    return _registration_response(await call.graph("POST", f"{call.number}/register", omit_empty(body)))
+    response = await call.graph("POST", f"{call.number}/register", omit_empty(body))
+    await _set_shared(call, is_shared=False)  # the operator registers no number that is in the app on a phone
+    return _registration_response(response)
 
 
 @_registration(path=f"{APP}/onboarding/deregister")
@@ -101,4 +104,13 @@ async def request_synchronisation_of_contacts(call: AppCall, fields: RequestedSy
     if text not in SYNC_TYPES:
         raise ApiError(ErrorCode.INVALID_SYNC_TYPE, f"syncType must be one of {', '.join(SYNC_TYPES)}, in any case.")
     body = {"messaging_product": "whatsapp", "sync_type": text}
-    return {"status": "success", "data": await call.graph("POST", f"{call.number}/smb_app_data", body)}
+    requested = await call.graph("POST", f"{call.number}/smb_app_data", body)
+    await _set_shared(call, is_shared=True)
+    return {"status": "success", "data": requested}
+
+
+async def _set_shared(call: AppCall, *, is_shared: bool) -> None:
+    if call.app.preferences.is_shared != is_shared:
+        now_ms = call.services.clock.now_ms()
+        await call.services.database.write(partial(set_shared, app_id=call.app.id, is_shared=is_shared, at_ms=now_ms))
+        call.services.directory.invalidate()

@@ -21,7 +21,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import app_by_source
 from waypost.store.apps.apps import app_by_name
-from waypost.store.apps.onboarding import add_app_to_onboard
+from waypost.store.apps.onboarding import add_app_to_onboard, set_pace
 from waypost.store.callbacks.subscriptions import add_subscription
 from waypost.wire.responses import success
 from waypost.wire.subscriptions import check_url
@@ -108,7 +108,7 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
         callback_url=fields.callback_url if is_callback_valid else "",
         onboarding=AppOnboardingProgress(OnboardingStep.CHECK_NUMBER, now_ms + services.onboarding_step_ms),
     )
-    app = replace(app, phone_number_id=number.id, per_second=number.per_second, preferences=preferences)
+    app = set_pace(replace(app, phone_number_id=number.id, preferences=preferences), number)
     token_hash = hash_secret(services.secret_box.app_token(app.id, app.token_serial))
     is_new = await services.database.write(
         partial(_add_app, app=app, token_hash=token_hash, seal=services.directory.seal)

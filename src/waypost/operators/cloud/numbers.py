@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import list_of, object_of
-from waypost.domain.app import OperatorAccount
+from waypost.domain.app import SHARED_PER_SECOND, OperatorAccount
 from waypost.domain.direct_calls import NumberStatus, OperatorNumber, OperatorProblem
 from waypost.operators.cloud.tolerant_json import parse_text
 from waypost.operators.contract import AccountField
@@ -63,7 +63,6 @@ _STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the 
     "MIGRATED": "connect the app to the number's new id: waypost app connect",
 }
 THROUGHPUT: Final = {"STANDARD": 80, "HIGH": 1000}  # messages a second. Source: operator's facts 8
-_SHARED_THROUGHPUT: Final = 20
 """Of a number that a person uses in the WhatsApp Business app, too, whatever its level. Source: operator's facts 8."""
 _WEBHOOK_URL_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
 """Precedence of the webhook URLs that a number can have. Source: operator's facts 7.1, "One callback per app"."""
@@ -96,7 +95,7 @@ def operator_number(number: dict[str, Any]) -> OperatorNumber:
     return OperatorNumber(
         id=parse_text(number.get("id")),
         display_number=parse_text(number.get("display_phone_number")),
-        per_second=_SHARED_THROUGHPUT if is_on_business_app else THROUGHPUT.get(level),
+        per_second=SHARED_PER_SECOND if is_on_business_app else THROUGHPUT.get(level),
         summary=f"quality {quality}, throughput {level or 'not reported'}, messaging limit {limit}",
         problems=[
             OperatorProblem(

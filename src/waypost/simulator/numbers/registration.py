@@ -7,6 +7,7 @@ import hmac
 from typing import Annotated, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
 from waypost.base.json_values import integer_or_none
@@ -22,7 +23,7 @@ from waypost.simulator.numbers.sent_codes import (
     is_locked,
     send_code,
 )
-from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.business_apps import is_disconnected
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION
@@ -102,6 +103,8 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
         transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0)
         if restriction.get("name") == UNREGISTERED:
             transaction.save_record(number_id, SENDING_RESTRICTION, {})
+        if number.is_on_business_app:  # it was disconnected: now the API alone has it
+            transaction.save(NUMBERS, replace(number, is_on_business_app=False), number_id)
         return None
 
     if (error := await state.transact(write)) is not None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from waypost.domain.app import App, AppOnboardingProgress, OnboardingStep
+from waypost.domain.direct_calls import OperatorNumber
 from waypost.store.accounts.partners import add_app, app_by_id
 from waypost.store.apps.apps import change_app
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
@@ -48,6 +49,25 @@ def begin_onboarding(connection: Connection, app_id: str, *, at_ms: int, due_ms:
     changed = change_app(connection, app_id, lambda app: replace(set_progress(app, first), modified_on_ms=at_ms))
     enqueue_jobs(connection, [onboarding_job(app, at_ms=at_ms)])
     return changed
+
+
+def set_pace(app: App, number: OperatorNumber) -> App:
+    """Return the app with the pace of its number, as the operator lists it.
+
+    That of a number in the WhatsApp Business app holds as long as it is there: its own stays beside it.
+    """
+    preferences = replace(app.preferences, is_shared=number.is_on_business_app)
+    per_second = app.per_second if number.is_on_business_app else number.per_second or app.per_second
+    return replace(app, per_second=per_second, preferences=preferences)
+
+
+def set_shared(connection: Connection, app_id: str, *, is_shared: bool, at_ms: int) -> None:
+    """Record whether the number of an app is in the WhatsApp Business app, too: its pace is another then."""
+
+    def change(app: App) -> App:
+        return replace(app, modified_on_ms=at_ms, preferences=replace(app.preferences, is_shared=is_shared))
+
+    change_app(connection, app_id, change)
 
 
 def set_progress(app: App, progress: AppOnboardingProgress | None) -> App:
