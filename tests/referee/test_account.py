@@ -10,6 +10,7 @@ from pywa_async.errors import AuthorizationError, WhatsAppError
 
 from tests.referee.public_client import VERIFY_TOKEN, ClientHarness, RedirectingTransport, make_client
 from tests.simulator.conftest import ANN, ANN_USER_ID, APP, BUSINESS, NUMBER_ID, SECRET, WABA
+from tests.support.flow_keys import PUBLIC_KEY
 from tests.support.media_samples import SAMPLES
 
 
@@ -129,7 +130,7 @@ async def test_webhook_url_of_the_number_is_overridden_and_restored(harness: Cli
 
 
 async def test_key_of_flow_endpoints_is_set(harness: ClientHarness) -> None:
-    done = await harness.client.set_business_public_key("-----BEGIN PUBLIC KEY-----\nA\n-----END PUBLIC KEY-----")
+    done = await harness.client.set_business_public_key(PUBLIC_KEY)
 
     assert done.success
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import NUMBER_ID, Bench
+from tests.support.flow_keys import PUBLIC_KEY
 
-KEY = "-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----"
 SHOP = f"{NUMBER_ID}/whatsapp_commerce_settings"
 ENCRYPTION = f"{NUMBER_ID}/whatsapp_business_encryption"
 SETTINGS = f"{NUMBER_ID}/settings"
@@ -23,10 +23,10 @@ async def test_commerce_settings_are_stored_and_shown(bench: Bench) -> None:
 
 
 async def test_public_key_is_stored_and_shown(bench: Bench) -> None:
-    await bench.graph("POST", ENCRYPTION, json={"business_public_key": KEY})
+    await bench.graph("POST", ENCRYPTION, json={"business_public_key": PUBLIC_KEY})
 
     shown = await bench.graph("GET", ENCRYPTION)
-    assert shown.body["business_public_key"] == KEY
+    assert shown.body["business_public_key"] == PUBLIC_KEY
     assert shown.body["business_public_key_signature_status"] == "VALID"
 
 
@@ -48,6 +48,7 @@ async def test_settings_are_stored_and_shown(bench: Bench) -> None:
         (SHOP, {}),
         (SHOP, {"is_cart_enabled": "perhaps"}),
         (ENCRYPTION, {"business_public_key": "abc"}),
+        (ENCRYPTION, {"business_public_key": "-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----"}),
         (SETTINGS, {}),
         (SETTINGS, {"calling": 1}),
     ],

@@ -13,6 +13,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA
 from tests.simulator.http.test_invalid_members import member_paths
+from tests.support.flow_keys import PUBLIC_KEY
 from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
 from waypost.base.time_travel import TimeTravel
@@ -233,7 +234,7 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Number, "verify_code"):               {"code": "123456"},
     (Number, "settings"):                  {"calling": {"status": "ENABLED"}},
     (Number, "whatsapp_commerce_settings"): {"is_cart_enabled": True, "is_catalog_visible": False},
-    (Number, "whatsapp_business_encryption"): {"business_public_key": "-----BEGIN PUBLIC KEY-----x"},
+    (Number, "whatsapp_business_encryption"): {"business_public_key": PUBLIC_KEY},
     (Number, "whatsapp_business_profile"): {"messaging_product": "whatsapp", "about": "x", "websites": ["https://a.example"]},
     (Number, "calls"):                     {"messaging_product": "whatsapp", "action": "accept", "call_id": "CALL_ID",
                                             "session": {"sdp_type": "answer", "sdp": "v=0"}},

@@ -70,13 +70,23 @@ class NewOfficialAccount(Struct):
     ] = None
 
 
+_KEY_EXAMPLE: Final = (
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAqDB24EXvpiTPwb4aNr0l\n"
+    "6tqnm6TrTFCFmj6+6o6HjBDfJLqjNbSXjO6RrJu4ApqSqCTEveP2fD42EHZ/YuJO\n"
+    "0HUeMJjRgwB6LnCL8BqANAuvzVna7BlwCX77nc69nnELF4JbXL7isFFTMl6oDCVG\n"
+    "0qOaMT0QOu265sJ3/ioOnm9v7V8oib+J8n54ddGcAQxis+2XCgbQFlwOXe0KimWW\n"
+    "mS1c3EQ7sybTGuYFp8RHddSEAWYdJXCnvT2mdsQUsUAwp8oFtguM2Jnio5HYDViJ\n"
+    "+jQuML3aE/tEp6lul8HJ9fQ+EDpeVtWwWCLaAEYAKo+m/dLHOKOP+vc7tkeZDlJI\n"
+    "4wIDAQAB\n"
+    "-----END PUBLIC KEY-----"
+)
+
+
 class NewPublicKey(Struct):
     """The key with which the operator encrypts what a number's flows exchange."""
 
-    public_key: Annotated[
-        str,
-        Field("A public RSA key of 2048 bits in PEM.", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----"),
-    ]
+    public_key: Annotated[str, Field("A public RSA key of 2048 bits in PEM.", _KEY_EXAMPLE)]
 
 
 class DisplayNameInfo(Struct, rename="camel"):

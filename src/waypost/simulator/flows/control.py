@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec.structs import replace
+from msgspec import Struct
 
+from waypost.flow_json.validator import check_flow_json
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, path_object
-from waypost.simulator.flows.model import FLOWS, Flow
-from waypost.simulator.state.simulator_state import SimulatorState, Transaction
+from waypost.simulator.flows.model import FLOWS, Flow, content_of, save_flow
+from waypost.simulator.state.simulator_state import SimulatorState
 
 PathFlow = Annotated[Flow, path_object("flow_id", lambda state: state.values(FLOWS), "is no flow")]
 
@@ -19,27 +20,36 @@ class FlowStatusBody(ControlBody, frozen=True):
     status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
 
 
-@operation("GET", "/control/flows/{flow_id}", flow_id=str, waba_id=str, name=str, status=str, content=dict[str, Any])
+class PublishedContent(Struct):
+    """A published version: its number, from 1, and its content."""
+
+    number: int
+    content: dict[str, Any]
+
+
+@operation(
+    "GET",
+    "/control/flows/{flow_id}",
+    flow_id=str,
+    waba_id=str,
+    name=str,
+    status=str,
+    content=dict[str, Any],
+    warnings=list[dict[str, Any]],
+    published=list[PublishedContent],
+)
 async def show_flow(flow: PathFlow) -> dict[str, Any]:
-    """Return a flow's status and its uploaded content."""
-    return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
+    """Return a flow's status, its uploaded content with what a handset would cut, and the published versions."""
+    published = [{"number": one.number, "content": content_of(one.asset)} for one in flow.published]
+    members = {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
+    warnings = check_flow_json(flow.asset).warnings if flow.asset else []
+    return {**members, "warnings": warnings, "published": published}
 
 
 @operation("PUT", "/control/flows/{flow_id}/status", flow_id=str, status=str)
 async def put_flow_status(state: SimulatorState, body: FlowStatusBody, flow: PathFlow) -> dict[str, Any]:
     """Set a flow's status from any status, with a webhook."""
-    value = {
-        "event": "FLOW_STATUS_CHANGE",
-        "message": f"Flow {flow.name} changed status from {flow.status} to {body.status}",
-        "flow_id": flow.flow_id,
-        "old_status": flow.status,
-        "new_status": body.status,
-    }
-
-    def write(transaction: Transaction) -> None:
-        known, now_ms = transaction.find(FLOWS, flow.flow_id) or flow, state.clock.now_ms()
-        transaction.save(FLOWS, replace(known, status=body.status, updated_ms=now_ms), flow.flow_id)
-        transaction.notify(flow.waba_id, "flows", value)
-
-    await state.transact(write)
+    await state.transact(
+        lambda transaction: save_flow(transaction, transaction.find(FLOWS, flow.flow_id) or flow, status=body.status)
+    )
     return {"flow_id": flow.flow_id, "status": body.status}

@@ -12,21 +12,28 @@ from msgspec.structs import asdict, replace
 from waypost.base.json_values import list_of, text_or_none
 from waypost.base.object_ids import make_id
 from waypost.flow_json.validator import MAX_FLOW_JSON_BYTES, check_flow_json
-from waypost.simulator.apis.errors import GraphApiError, bad_parameter, coded_error, no_such_object
+from waypost.flow_json.versions import VersionState, find_version
+from waypost.simulator.apis.errors import bad_parameter, no_such_object
 from waypost.simulator.apis.links import is_valid_link, signed_link
 from waypost.simulator.apis.parameters import is_missing, read_parameters, read_text, text_between
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.flows.model import (
+    BLOCKED,
     DEPRECATED,
     DRAFT,
     FLOW_CATEGORIES,
     FLOWS,
+    MAX_PUBLISHED_VERSIONS,
     PUBLISHED,
+    THROTTLED,
     Flow,
+    PublishedFlow,
     account_flows,
     find_flow,
     find_flow_by_name,
+    save_flow,
 )
+from waypost.simulator.flows.publishing import check_publishable, flow_error
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, app_data, health_status, page
@@ -55,12 +62,12 @@ class _FlowView:
 
 
 # fmt: off
-_TRANSITIONS: Final = {  # error codes 139001 to 139004
-    #             only from   code    title when it is in another state
-    "update":    (DRAFT,     139001, "Flow can't be updated"),
-    "publish":   (DRAFT,     139002, "Flow can't be published"),
-    "deprecate": (PUBLISHED, 139003, "Flow can't be deprecated"),
-    "delete":    (DRAFT,     139004, "Flow can't be deleted"),
+_TRANSITIONS: Final = {  # Source: flows facts 8; the operator's page "Error codes"
+    #             only from                        code    title when it is in another state
+    "update":    ((DRAFT, PUBLISHED),              139001, "Flow can't be updated"),
+    "publish":   ((DRAFT,),                        139002, "Publishing Flow in invalid state"),
+    "deprecate": ((PUBLISHED, THROTTLED, BLOCKED), 139003, "Can't deprecate unpublished flow"),
+    "delete":    ((DRAFT,),                        139004, "Can't delete published Flow"),
 }
 # fmt: on
 
@@ -101,23 +108,23 @@ class FlowChangeParameters(Struct, frozen=True):
 
 
 @operation("flows.create", "POST", Account, "flows")
-def create_flow(transaction: Transaction, call: Call, account: Account) -> dict[str, Any]:
+async def create_flow(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Create a draft from a JSON text or another flow; publish it at once if requested.
 
     Raises:
-        GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be published and not valid.
+        GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be published and cannot be.
     """
-    _check_is_free(transaction, call.fields.get("name"), account.waba_id)
+    _check_is_free(state, call.fields.get("name"), account.waba_id)
     new = read_parameters(NewFlowParameters, call.fields)
     asset = new.flow_json
     if new.clone_flow_id:
-        source = find_flow(transaction, new.clone_flow_id, account.waba_id)
+        source = find_flow(state, new.clone_flow_id, account.waba_id)
         if source is None:
             raise bad_parameter("Param clone_flow_id is no flow of this account.")
         asset = asset or source.asset
-    now_ms = transaction.state.clock.now_ms()
+    now_ms = state.clock.now_ms()
     flow = Flow(
-        flow_id=make_id(transaction.state.ids, "flow"),
+        flow_id=make_id(state.ids, "flow"),
         waba_id=account.waba_id,
         name=new.name,
         categories=new.categories,
@@ -127,9 +134,18 @@ def create_flow(transaction: Transaction, call: Call, account: Account) -> dict[
         updated_ms=now_ms,
         errors=check_flow_json(asset).errors if asset else [],
     )
-    if str(call.fields.get("publish", "")).lower() == "true":
-        flow = _publish(flow)
-    transaction.save(FLOWS, flow, flow.flow_id)
+    is_published = str(call.fields.get("publish", "")).lower() == "true"
+    if is_published:
+        await check_publishable(state, flow)
+
+    def save(transaction: Transaction) -> None:
+        _check_is_free(transaction, flow.name, account.waba_id)
+        save_flow(transaction, flow)
+        _warn_of_version(transaction, flow)
+        if is_published:
+            save_flow(transaction, _publish(flow))
+
+    await state.transact(save)
     return {"id": flow.flow_id, "success": True, "validation_errors": flow.errors}
 
 
@@ -145,35 +161,48 @@ def list_flows(state: SimulatorState, call: Call, account: Account) -> dict[str,
 
 @operation("flows.change", "POST", Flow)
 def update_flow(transaction: Transaction, call: Call, flow: Flow) -> dict[str, Any]:
-    """Change a draft's name, categories or endpoint."""
+    """Change a flow's name, categories or endpoint; one that was published becomes a draft again."""
     draft = _check_transition(transaction, flow, "update")
     fields = {name: value for name, value in call.fields.items() if (name, value) != ("name", draft.name)}
     if "name" in fields:
         _check_is_free(transaction, fields["name"], draft.waba_id)
     changes = asdict(read_parameters(FlowChangeParameters, fields))
-    _save(transaction, replace(draft, **{name: value for name, value in changes.items() if value is not None}))
+    changed = replace(draft, **{name: value for name, value in changes.items() if value is not None})
+    save_flow(transaction, changed, status=DRAFT)
     return GRAPH_SUCCESS
 
 
 @operation("flows.delete", "DELETE", Flow)
 def delete_flow(transaction: Transaction, _call: Call, flow: Flow) -> dict[str, Any]:
-    """Delete a draft."""
-    _check_transition(transaction, flow, "delete")
+    """Delete a draft that was never published."""
+    known = _check_transition(transaction, flow, "delete")
+    if known.published:
+        _, code, title = _TRANSITIONS["delete"]
+        raise flow_error(code, title, "The flow was published; deprecate it instead.")
     transaction.delete(FLOWS, flow.flow_id)
     return GRAPH_SUCCESS
 
 
 @operation("flows.publish", "POST", Flow, "publish")
-def publish_flow(transaction: Transaction, _call: Call, flow: Flow) -> dict[str, Any]:
-    """Publish a draft, after which it cannot be changed."""
-    _save(transaction, _publish(_check_transition(transaction, flow, "publish")))
+async def publish_flow(state: SimulatorState, _call: Call, flow: Flow) -> dict[str, Any]:
+    """Publish a draft, if it is valid and its endpoint answers the health check."""
+    _check_status(flow, "publish")
+    await check_publishable(state, flow)
+
+    def save(transaction: Transaction) -> None:
+        known = _check_transition(transaction, flow, "publish")
+        if known.asset != flow.asset or known.endpoint_uri != flow.endpoint_uri:
+            raise flow_error(139001, "Error while processing Flow JSON", "The flow was changed meanwhile. Try again.")
+        save_flow(transaction, _publish(known))
+
+    await state.transact(save)
     return GRAPH_SUCCESS
 
 
 @operation("flows.deprecate", "POST", Flow, "deprecate")
 def deprecate_flow(transaction: Transaction, _call: Call, flow: Flow) -> dict[str, Any]:
     """Deprecate a published flow."""
-    _save(transaction, replace(_check_transition(transaction, flow, "deprecate"), status=DEPRECATED))
+    save_flow(transaction, _check_transition(transaction, flow, "deprecate"), status=DEPRECATED)
     return GRAPH_SUCCESS
 
 
@@ -194,7 +223,7 @@ async def list_assets(state: SimulatorState, call: Call, flow: Flow) -> dict[str
 
 @operation("assets.upload", "POST", Flow, "assets", is_streamed=True)
 async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
-    """Set a draft's JSON text by a form with `name`, `asset_type` and `file`; an invalid one is stored too."""
+    """Set a flow's JSON text by a form with `name`, `asset_type` and `file`; an invalid one is stored too."""
     form = open_form(call, max_bytes=MAX_FLOW_JSON_BYTES + 64 * 1024)
     fields: dict[str, str] = dict(call.query)
     asset: str | None = None
@@ -211,9 +240,11 @@ async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[st
         raise is_missing("file")
     errors = check_flow_json(asset).errors
     changes = {"asset": asset, "errors": errors}
-    await state.transact(
-        lambda transaction: _save(transaction, replace(_check_transition(transaction, flow, "update"), **changes))
-    )
+
+    def save(transaction: Transaction) -> None:
+        save_flow(transaction, replace(_check_transition(transaction, flow, "update"), **changes), status=DRAFT)
+
+    await state.transact(save)
     return {"success": True, "validation_errors": errors}
 
 
@@ -232,38 +263,43 @@ async def download_asset(state: SimulatorState, call: Call) -> Download:
     return Download("application/json", len(content), content=content)
 
 
-def _save(transaction: Transaction, flow: Flow) -> None:
-    transaction.save(FLOWS, replace(flow, updated_ms=transaction.state.clock.now_ms()), flow.flow_id)
-
-
 def _check_transition(transaction: Transaction, flow: Flow, step: str) -> Flow:
-    """Return the flow as it is now, which must have the status for a step."""
+    """Return the flow as it is now, which must have a status for a step."""
     known = transaction.find(FLOWS, flow.flow_id) or flow
-    only_from, code, title = _TRANSITIONS[step]
-    if known.status != only_from:
-        raise _flow_error(code, title, f"The flow is {known.status}; only {only_from} will do.")
+    _check_status(known, step)
     return known
 
 
-def _check_is_free(transaction: Transaction, name: object, waba_id: str) -> None:
-    if find_flow_by_name(transaction, name, waba_id) is not None:
+def _check_status(flow: Flow, step: str) -> None:
+    statuses, code, title = _TRANSITIONS[step]
+    if flow.status == DEPRECATED and step == "deprecate":
+        title = "Flow is already deprecated"
+    if flow.status not in statuses:
+        raise flow_error(code, title, f"The flow is {flow.status}; it must be {' or '.join(statuses)}.")
+
+
+def _check_is_free(reader: SimulatorState | Transaction, name: object, waba_id: str) -> None:
+    if find_flow_by_name(reader, name, waba_id) is not None:
         raise bad_parameter(
             "Flow name should be unique within one WhatsApp Business Account. Please select another name for your Flow."
         )
 
 
 def _publish(flow: Flow) -> Flow:
-    """Return a valid draft as published."""
-    if flow.errors or not flow.asset:
-        _, code, title = _TRANSITIONS["publish"]
-        raise _flow_error(code, title, "The flow's JSON has validation errors, or there is none.")
-    return replace(flow, status=PUBLISHED)
+    """Return a draft as published, with its JSON text as the newest version."""
+    newest = PublishedFlow(flow.published[-1].number + 1 if flow.published else 1, flow.asset)
+    return replace(flow, status=PUBLISHED, published=[*flow.published, newest][-MAX_PUBLISHED_VERSIONS:])
 
 
-def _flow_error(code: int, title: str, message: str) -> GraphApiError:
-    error = coded_error(code, title)
-    error.error |= {"is_transient": False, "error_user_title": title, "error_user_msg": message}
-    return error
+def _warn_of_version(transaction: Transaction, flow: Flow) -> None:
+    """Warn by a webhook that a flow's version is frozen or has expired. Source: flows facts 13; the names are ours."""
+    version = find_version(str(flow.content.get("version")))
+    if version is None or version.state is VersionState.CURRENT:
+        return
+    kind = "FREEZE" if version.state is VersionState.FROZEN else "EXPIRY"
+    text = f"Flow JSON {version.number[0]}.{version.number[1]} is {version.state}. Migrate the flow to a newer version."
+    value = {"event": f"FLOW_VERSION_{kind}_WARNING", "warning": text, "flow_id": flow.flow_id}
+    transaction.notify(flow.waba_id, "flows", value)
 
 
 def _iso(at_ms: int) -> str:

@@ -4,6 +4,7 @@ import json
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from waypost.base.json_values import list_of, object_of, text_or_none
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
@@ -28,10 +29,23 @@ FLOW_CATEGORIES: Final = (
 )
 
 
+MAX_PUBLISHED_VERSIONS: Final = 5
+"""The newest of them work; a message with an older one cannot be opened. Source: flows facts 8."""
+
+
+class PublishedFlow(msgspec.Struct, frozen=True):
+    """The JSON text of a flow as it was published: messages keep the one with which they were sent."""
+
+    number: int
+    asset: str
+
+
 class Flow(msgspec.Struct, frozen=True):
     """A flow of a business account.
 
-    `asset` is the JSON text of its screens; empty until one is uploaded. `errors` are its validation errors.
+    `asset` is the JSON text of its screens as it was uploaded last; empty until one is. `errors` are its validation
+    errors. `published` has the newest versions that were published, the newest last; an edited flow is a draft again,
+    and keeps them.
     """
 
     flow_id: str
@@ -44,14 +58,17 @@ class Flow(msgspec.Struct, frozen=True):
     created_ms: int = 0
     updated_ms: int = 0
     errors: list[dict[str, Any]] = []
+    published: list[PublishedFlow] = []
+
+    @property
+    def data_api_version(self) -> str:
+        """The version of the endpoint's interface; empty if no endpoint powers the flow."""
+        return text_or_none(self.content.get("data_api_version")) or ""
 
     @property
     def content(self) -> dict[str, Any]:
         """The asset as an object; empty if there is none."""
-        try:
-            return object_of(json.loads(self.asset))
-        except (ValueError, RecursionError):
-            return {}
+        return content_of(self.asset)
 
     @property
     def screens(self) -> list[str]:
@@ -61,11 +78,39 @@ class Flow(msgspec.Struct, frozen=True):
 
     @property
     def is_sendable(self) -> bool:
-        """True if a message may open it without the `mode` `draft`."""
-        return self.status == PUBLISHED
+        """True if a message may open it without the `mode` `draft`: the version that was published last."""
+        return bool(self.published) and self.status in {PUBLISHED, THROTTLED, DRAFT}
+
+
+def content_of(asset: str) -> dict[str, Any]:
+    """Return a JSON text as an object; empty if it is none."""
+    try:
+        return object_of(json.loads(asset))
+    except (ValueError, RecursionError):
+        return {}
 
 
 FLOWS: Final = StoredKind("flow", Flow)
+
+
+def save_flow(transaction: Transaction, flow: Flow, *, status: str = "") -> None:
+    """Save a flow; a new status, and that of a new flow, is told by a webhook.
+
+    Source: flows facts 13, FLOW_STATUS_CHANGE.
+    """
+    known = transaction.find(FLOWS, flow.flow_id)
+    changed = replace(flow, status=status or flow.status, updated_ms=transaction.state.clock.now_ms())
+    transaction.save(FLOWS, changed, flow.flow_id)
+    if known is not None and known.status == changed.status:
+        return
+    old = {} if known is None else {"old_status": known.status}
+    text = (
+        f"Flow {flow.name} has been created"
+        if known is None
+        else (f"Flow {flow.name} changed status from {known.status} to {changed.status}")
+    )
+    value = {"event": "FLOW_STATUS_CHANGE", "message": text, "flow_id": flow.flow_id, **old}
+    transaction.notify(flow.waba_id, "flows", {**value, "new_status": changed.status})
 
 
 def account_flows(reader: SimulatorState | Transaction, waba_id: str) -> list[Flow]:

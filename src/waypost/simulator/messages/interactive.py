@@ -237,7 +237,7 @@ def _flow_button(action: InteractiveObject) -> Buttons:
             raise parameters.invalid(member, f"{name} is no flow of this account")
         if flow.status == "BLOCKED":
             raise message_error(132068, f"the flow {name} is blocked")
-        if (flow.status == "DRAFT") != (mode == "draft"):
+        if not (flow.status == "DRAFT" if mode == "draft" else flow.is_sendable):
             raise parameters.invalid(member, f"{name} is {flow.status.lower()}, which the mode {mode} cannot open")
     payload = parameters.object("flow_action_payload")
     optional_members = {"screen": payload.text("screen"), "flow_action_data": payload.object("data").members}

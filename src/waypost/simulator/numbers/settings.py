@@ -10,6 +10,7 @@ from waypost.base.json_values import object_of, object_or_none
 from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import check_boolean, given_parameters, must, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.flows.encryption import read_public_key
 from waypost.simulator.numbers.calling_settings import merge_calling
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -19,7 +20,6 @@ from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
 
-_KEY_PREFIX: Final = "-----BEGIN PUBLIC KEY-----"
 _NOT_SETTINGS: Final = frozenset({"access_token", "messaging_product", "fields"})
 
 
@@ -30,14 +30,12 @@ class CommerceParameters(Struct, frozen=True):
     is_cart_enabled: Annotated[bool, check_boolean] = True
 
 
-def _is_key(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().startswith(_KEY_PREFIX)
-
-
 class KeyParameters(Struct, frozen=True):
     """The public key for flows."""
 
-    business_public_key: Annotated[str, must("be a public key in PEM format", _is_key)]
+    business_public_key: Annotated[
+        str, must("be a public RSA key of 2048 bits in PEM format", lambda value: read_public_key(value) is not None)
+    ]
 
 
 def show_commerce(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from tests.simulator.conftest import WABA, Bench, SimulatorResponse
 from tests.support.flow_json import one_screen_flow
 from tests.support.manual_clock import ManualClock
-from waypost.simulator.flows.model import PUBLISHED, Flow
+from waypost.simulator.flows.model import PUBLISHED, Flow, PublishedFlow
 
 HOUR_MS = 3_600_000
 CONTENT: dict[str, Any] = one_screen_flow(screen_id="THANK_YOU")
@@ -47,11 +47,11 @@ async def test_flow_is_a_draft_then_published_then_deprecated(bench: Bench) -> N
     published = await bench.graph("POST", f"{flow_id}/publish")
     shown = await bench.graph("GET", flow_id)
     again = await bench.graph("POST", f"{flow_id}/publish")
-    edited = await bench.graph("POST", flow_id, json={"name": "other"})
-    replaced = await put_asset(bench, flow_id, "{}")
     deleted = await bench.graph("DELETE", flow_id)
     deprecated = await bench.graph("POST", f"{flow_id}/deprecate")
     twice = await bench.graph("POST", f"{flow_id}/deprecate")
+    edited = await bench.graph("POST", flow_id, json={"name": "other"})
+    replaced = await put_asset(bench, flow_id, "{}")
 
     assert created.body == {"id": flow_id, "success": True, "validation_errors": []}
     assert asset.body == {"success": True, "validation_errors": []}
@@ -63,8 +63,8 @@ async def test_flow_is_a_draft_then_published_then_deprecated(bench: Bench) -> N
         "categories": ["APPOINTMENT_BOOKING", "SURVEY"],
         "validation_errors": [],
     }
-    codes = [response.error["code"] for response in (too_soon, again, edited, replaced, deleted, twice)]
-    assert codes == [139002, 139002, 139001, 139001, 139004, 139003]
+    codes = [response.error["code"] for response in (too_soon, again, deleted, twice, edited, replaced)]
+    assert codes == [139002, 139002, 139004, 139003, 139001, 139001]
     assert (await bench.graph("GET", f"{flow_id}?fields=status")).body["status"] == "DEPRECATED"
 
 
@@ -124,7 +124,8 @@ async def test_flow_is_published_and_copied_in_one_call(bench: Bench) -> None:
 
 
 def test_flow_lists_its_screens() -> None:
-    flow = Flow("1", WABA, "booking", ["OTHER"], PUBLISHED, json.dumps(CONTENT))
+    text = json.dumps(CONTENT)
+    flow = Flow("1", WABA, "booking", ["OTHER"], PUBLISHED, text, published=[PublishedFlow(1, text)])
     empty = Flow("2", WABA, "empty", ["OTHER"])
 
     assert flow.screens == ["ASK", "THANK_YOU"]
@@ -212,3 +213,55 @@ async def test_flows_survive_a_restart_and_are_deleted_by_a_reset(bench: Bench) 
 
     assert after_restart.body["status"] == "PUBLISHED"
     assert (await bench.graph("GET", flow_id)).status == 400
+
+
+def flow_message(flow_id: str, mode: str) -> dict[str, Any]:
+    parameters = {"flow_message_version": "3", "flow_id": flow_id, "flow_cta": "Go", "flow_token": "t", "mode": mode}
+    action = {"name": "flow", "parameters": parameters}
+    return {"type": "interactive", "interactive": {"type": "flow", "body": {"text": "Book"}, "action": action}}
+
+
+async def test_edited_flow_is_a_draft_whose_published_version_can_still_be_sent(bench: Bench) -> None:
+    flow_id = (await create_flow(bench, flow_json=json.dumps(CONTENT), publish=True)).body["id"]
+    before = await bench.send(flow_message(flow_id, "draft"))
+
+    edited = await put_asset(bench, flow_id, json.dumps(one_screen_flow(screen_id="EDITED")))
+
+    assert edited.body == {"success": True, "validation_errors": []}
+    assert (await bench.graph("GET", f"{flow_id}?fields=status")).body["status"] == "DRAFT"
+    sent = [await bench.send(flow_message(flow_id, mode)) for mode in ("published", "draft")]
+    assert (before.status, *(response.status for response in sent)) == (400, 200, 200)
+    assert (await bench.graph("DELETE", flow_id)).error["code"] == 139004
+
+
+async def test_every_change_of_a_flows_status_is_told_by_a_webhook(bench: Bench) -> None:
+    flow_id = (await create_flow(bench, flow_json=json.dumps(CONTENT))).body["id"]
+
+    await bench.graph("POST", f"{flow_id}/publish")
+    await bench.graph("POST", flow_id, json={"endpoint_uri": "https://shop.example/f"})
+    await bench.graph("POST", f"{flow_id}/publish")
+    await bench.graph("POST", f"{flow_id}/deprecate")
+
+    told = await bench.receiver.wait_until(
+        lambda: changes if len(changes := bench.receiver.changes("flows")) > 4 else 0
+    )
+    assert {change["event"] for change in told} == {"FLOW_STATUS_CHANGE"}
+    assert [(change.get("old_status"), change["new_status"]) for change in told] == [
+        (None, "DRAFT"),
+        ("DRAFT", "PUBLISHED"),
+        ("PUBLISHED", "DRAFT"),
+        ("DRAFT", "PUBLISHED"),
+        ("PUBLISHED", "DEPRECATED"),
+    ]
+
+
+async def test_five_published_versions_are_kept(bench: Bench) -> None:
+    flow_id = (await create_flow(bench)).body["id"]
+    for number in range(6):
+        await put_asset(bench, flow_id, json.dumps(one_screen_flow(label=f"Book {number}")))
+        assert (await bench.graph("POST", f"{flow_id}/publish")).status == 200
+
+    shown = await bench.control("GET", f"flows/{flow_id}")
+
+    assert [version["number"] for version in shown.body["published"]] == [2, 3, 4, 5, 6]
+    assert "Book 5" in json.dumps(shown.body["published"][-1]["content"])

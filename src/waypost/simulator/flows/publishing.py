@@ -1,0 +1,88 @@
+"""Publishing of a Flow: what the operator checks first, and the health check of the endpoint.
+
+Source: the operator's page "Error codes", 139002; flows facts 8.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from waypost.flow_json.versions import VersionState, find_version
+from waypost.simulator.apis.errors import GraphApiError, coded_error
+from waypost.simulator.flows.endpoint import find_endpoint_key, ping_endpoint
+from waypost.simulator.flows.model import Flow
+from waypost.simulator.state.simulator_state import SimulatorState
+
+_ENDPOINT_SUBCODE: Final = 4233014
+
+
+def flow_error(code: int, title: str, message: str, **members: Any) -> GraphApiError:
+    """Return an error of the calls about flows."""
+    error = coded_error(code, title)
+    error.error |= {"is_transient": False, "error_user_title": title, "error_user_msg": message, **members}
+    return error
+
+
+def _has_valid_json(_state: SimulatorState, flow: Flow) -> bool:
+    return bool(flow.asset) and not flow.errors
+
+
+def _has_current_version(_state: SimulatorState, flow: Flow) -> bool:
+    version = find_version(str(flow.content.get("version")))
+    return version is not None and version.state is VersionState.CURRENT
+
+
+def _has_number(state: SimulatorState, flow: Flow) -> bool:
+    return bool(state.accounts.numbers_of(flow.waba_id))
+
+
+def _has_endpoint(_state: SimulatorState, flow: Flow) -> bool:
+    return bool(flow.endpoint_uri)
+
+
+def _has_key(state: SimulatorState, flow: Flow) -> bool:
+    return find_endpoint_key(state, flow.waba_id) is not None
+
+
+def _has_app(state: SimulatorState, flow: Flow) -> bool:
+    return state.accounts.by_id[flow.waba_id].app_id in state.accounts.apps
+
+
+def _is_subscribed(state: SimulatorState, flow: Flow) -> bool:
+    return state.accounts.has_receiver(flow.waba_id, "flows")
+
+
+# fmt: off
+_CHECKS: Final[tuple[tuple[bool, Callable[[SimulatorState, Flow], bool], str, str], ...]] = (
+    # only with an endpoint, the check, title, what to do
+    (False, _has_valid_json,      "Publishing Flow with validation errors",
+     "The flow's JSON has validation errors, or there is none. Correct it, then publish the flow again."),
+    (False, _has_current_version, "Versions in Flow JSON file are not available for publishing",
+     "The flow's version of Flow JSON is frozen: flows with it can be sent, and not be published."),
+    (False, _has_number,          "No Phone Number connected to WhatsApp Business Account",
+     "Add a phone number to the account before you publish a flow."),
+    (True,  _has_endpoint,        "Publishing without specifying endpoint_uri is forbidden",
+     "Set endpoint_uri of the flow before you publish it."),
+    (True,  _has_key,             "Missing Flows Signed Public Key",
+     "Upload a public key to a number of the account before you publish a flow with an endpoint."),
+    (True,  _has_app,             "No Application Connected to the Flow",
+     "Connect an app to the flow before you publish it."),
+    (True,  _is_subscribed,       "WhatsApp Business Account is not subscribed to Flows Webhooks",
+     "Subscribe the account to the webhook field flows before you publish a flow with an endpoint."),
+)
+# fmt: on
+
+
+async def check_publishable(state: SimulatorState, flow: Flow) -> None:
+    """Check that a draft may be published, with a health check if an endpoint powers it.
+
+    Raises:
+        GraphApiError: code 139002.
+    """
+    for only_with_endpoint, is_met, title, message in _CHECKS:
+        if (flow.data_api_version or not only_with_endpoint) and not is_met(state, flow):
+            raise flow_error(139002, title, message)
+    key = find_endpoint_key(state, flow.waba_id)
+    if flow.data_api_version and key is not None:
+        exchange = await ping_endpoint(state, flow, key)
+        if exchange.error_type:
+            raise flow_error(139002, "Endpoint Not Available", exchange.diagnosis, error_subcode=_ENDPOINT_SUBCODE)

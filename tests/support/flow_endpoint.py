@@ -1,0 +1,86 @@
+"""A business's endpoint of a Flow: a real HTTP server that decrypts requests and encrypts its responses."""
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from aiohttp import web
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+PING_RESPONSE = {"data": {"status": "active"}}
+_PADDING = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
+
+
+@cache
+def private_key() -> rsa.RSAPrivateKey:
+    """Return the business's key, one for all tests of a process."""
+    return rsa.generate_private_key(65537, 2048)
+
+
+def public_pem() -> str:
+    """Return the public part of the key in PEM."""
+    return private_key().public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+@dataclass
+class FlowEndpoint:
+    """The endpoint.
+
+    Attributes:
+        respond: what it answers to a decrypted request.
+        encrypt: how it encrypts: key, initial vector and text to the body.
+        status: of HTTP, of every response.
+        requests: decrypted, in order.
+        signatures: True for each request that was signed with the secret.
+    """
+
+    secret: str
+    respond: Callable[[dict[str, Any]], Any] = lambda _request: PING_RESPONSE
+    encrypt: Callable[[bytes, bytes, bytes], bytes] = field(default=lambda key, vector, text: seal(key, vector, text))
+    status: int = 200
+    url: str = ""
+    requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    signatures: list[bool] = field(default_factory=list[bool])
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """Serve one request."""
+        raw = await request.read()
+        expected = "sha256=" + hmac.new(self.secret.encode(), raw, hashlib.sha256).hexdigest()
+        self.signatures.append(hmac.compare_digest(request.headers["X-Hub-Signature-256"], expected))
+        body = {name: base64.b64decode(value) for name, value in json.loads(raw).items()}
+        key = private_key().decrypt(body["encrypted_aes_key"], _PADDING)
+        vector = body["initial_vector"]
+        self.requests.append(json.loads(AESGCM(key).decrypt(vector, body["encrypted_flow_data"], None)))
+        text = json.dumps(self.respond(self.requests[-1])).encode()
+        return web.Response(status=self.status, body=self.encrypt(key, vector, text), content_type="text/plain")
+
+
+def seal(key: bytes, vector: bytes, text: bytes) -> bytes:
+    """Return a response as it must be: encrypted with the inverted initial vector, the tag at its end, in base64."""
+    return base64.b64encode(AESGCM(key).encrypt(bytes(byte ^ 0xFF for byte in vector), text, None))
+
+
+@asynccontextmanager
+async def running_flow_endpoint(secret: str) -> AsyncIterator[FlowEndpoint]:
+    """Run an endpoint on a free port of this machine."""
+    endpoint = FlowEndpoint(secret)
+    application = web.Application()
+    application.router.add_post("/flow", endpoint.handle)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    endpoint.url = f"http://127.0.0.1:{runner.addresses[0][1]}/flow"
+    try:
+        yield endpoint
+    finally:
+        await runner.cleanup()
