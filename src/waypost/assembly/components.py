@@ -31,7 +31,7 @@ from waypost.events.media import InboundMediaFetcher
 from waypost.events.webhook_endpoint import WebhookEndpoint
 from waypost.events.worker import EventIngester
 from waypost.operations.docs import DocsPages
-from waypost.operations.onboarding_page import ContactPage, OnboardingPage
+from waypost.operations.onboarding_page import SIGNED_UP, ContactPage, OnboardingPage
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.cloud.numbers import KIND as CLOUD
 from waypost.operators.contract import Operator, Operators
@@ -275,7 +275,7 @@ def make_routes(
         public_media = PublicMediaEndpoint(
             database=stages.database, files=stages.files, secret_box=base.secret_box, clock=stages.clock
         )
-        onboarding = OnboardingPage(directory=stages.directory, secret_box=base.secret_box, clock=stages.clock)
+        onboarding = OnboardingPage(admin_context, is_held=settings.hold)
         contact = ContactPage(
             database=stages.database,
             directory=stages.directory,
@@ -286,6 +286,7 @@ def make_routes(
         routes += make_admin_routes(admin_context, gate)
         routes.append(Route(media, public_media.show, methods=["GET"]))
         routes.append(Route(f"{ONBOARDING_PATH}/{{code}}", onboarding.show, methods=["GET"]))
+        routes.append(Route(f"{ONBOARDING_PATH}/{{code}}{SIGNED_UP}", onboarding.finish, methods=["GET"]))
         routes.append(Route(f"{CONTACT_PATH}/{{code}}", contact.show, methods=["GET"]))
         routes.append(Route(f"{CONTACT_PATH}/{{code}}", contact.verify, methods=["POST"]))
         routes += DocsPages(settings.address, rates=base.rates, rates_on=settings.rates).routes()
