@@ -23,7 +23,7 @@ from waypost.store.accounts.partners import add_partner
 from waypost.store.callbacks.subscriptions import add_subscription
 from waypost.store.properties import seed_template
 
-PORTS: Final = {"service": 8001, "operator": 8002, "receiver 1": 8003, "receiver 2": 8004}
+PORTS: Final = {"service": 8001, "operator": 8002, "receiver 1": 8003, "receiver 2": 8004, "site": 8005}
 ALL_MODES: Final = ("ENQUEUED", "SENT", "DELIVERED", "READ", "FAILED", "MESSAGE", "TEMPLATE")
 MODES: Final[Sequence[tuple[str, ...]]] = (
     ALL_MODES,

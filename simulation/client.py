@@ -17,6 +17,7 @@ class Response:
     status: int
     body: Any = None
     retry_after_s: int | None = None
+    content: bytes = b""
 
 
 async def request(
@@ -27,13 +28,20 @@ async def request(
     *,
     form: Mapping[str, str] | None = None,
     json_body: Any = None,
+    content: tuple[bytes, str] | None = None,
 ) -> Response | None:
-    """Send one request on a connection of its own; return None unless a whole response comes."""
+    """Send one request on a connection of its own; return None unless a whole response comes.
+
+    Args:
+        content: a body of another kind, and its type.
+    """
     body, content_type = b"", "application/x-www-form-urlencoded"
     if form is not None:
         body = urlencode(form).encode()
     elif json_body is not None:
         body, content_type = json.dumps(json_body).encode(), "application/json"
+    elif content is not None:
+        body, content_type = content
     head_lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", "Connection: close", f"Content-Length: {len(body)}"]
     head_lines += [f"Content-Type: {content_type}", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
     try:
@@ -44,20 +52,20 @@ async def request(
             writer.close()
     except (OSError, TimeoutError):
         return None
-    head, _, content = response.partition(b"\r\n\r\n")
+    head, _, returned = response.partition(b"\r\n\r\n")
     try:
         status = int(head.split(b" ", 2)[1])
         lines = dict(line.split(b": ", 1) for line in head.lower().split(b"\r\n")[1:])
-        is_whole = len(content) == int(lines.get(b"content-length", b"-1")) or b"transfer-encoding" in lines
+        is_whole = len(returned) == int(lines.get(b"content-length", b"-1")) or b"transfer-encoding" in lines
         retry_after_s = int(lines[b"retry-after"]) if b"retry-after" in lines else None
     except (IndexError, ValueError):  # the connection broke within the head
         return None
     if not is_whole:
         return None
     try:
-        return Response(status, json.loads(content), retry_after_s)
+        return Response(status, json.loads(returned), retry_after_s)
     except ValueError:
-        return Response(status, None, retry_after_s)
+        return Response(status, None, retry_after_s, returned)
 
 
 async def call(application: Any, method: str, path: str, json_body: Any = None) -> Response:

@@ -15,6 +15,8 @@ from waypost.store import contract
 _STORE_ERRORS: Final = tuple(
     f"{contract.__name__}.{error.__name__}" for error in (contract.StoreUnavailable, contract.MediaUnavailable)
 )
+_DISK_ERRORS: Final = ("OSError: [Errno 28] No space left on device", "OSError: [Errno 5] Input/output error")
+"""Only a simulated disk has them. An upload that it fails is logged, and gets the documented error."""
 SHOWN_LINES: Final = 6
 """Of an exception: where it was raised, and what it is."""
 
@@ -29,7 +31,7 @@ class _Records:
         """Keep one record, unless it says that the store is away."""
         record = json.loads(text)
         lines = record.get("exception", "").rstrip().splitlines()
-        if not lines or not lines[-1].startswith(_STORE_ERRORS):
+        if not lines or not lines[-1].startswith((*_STORE_ERRORS, *_DISK_ERRORS)):
             defect = "\n".join([f"the service logged {record['event']!r}", *lines[-SHOWN_LINES:]])
             self.defects.append(defect)
             tell(defect)

@@ -1,8 +1,8 @@
 """A disk below SQLite that loses what was not flushed, can be full, and can fail to flush.
 
 SQLite's own file system layer opens every file. In the method tables of the files of a `Disk`, only what changes a
-file is replaced; all else stays native. No file is really flushed. Files that Python writes, such as media, are not
-part of it: they stay as they are when the power is lost.
+file is replaced; all else stays native. No file is really flushed. Files that Python writes, such as media, are those
+of a `MediaFolder`, which is on a `Disk` too.
 
 Source: sqlite.org, "OS Interface" and "Atomic Commit": what SQLite assumes of a disk.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 SECTOR_BYTES: Final = 512
 OK, FULL, IOERR, IOERR_WRITE, IOERR_FSYNC = 0, 13, 10, 10 | 3 << 8, 10 | 4 << 8  # Source: sqlite.org, "Result Codes"
@@ -96,13 +96,22 @@ class _File:
         flushed[offset : offset + len(content)] = content
 
 
+class LostFiles(Protocol):
+    """Files beside the database."""
+
+    def lose_unflushed(self, chance: random.Random) -> None:
+        """Lose of what was not flushed as much as chance decides."""
+
+
 class Disk:
-    """The files of one SQLite database.
+    """The files of one SQLite database, and those of folders.
 
     Args:
         seed: decides what a loss of power keeps.
 
     Attributes:
+        folders: what else loses what was not flushed.
+        chance: decides what a failed flush has written.
         fault: met by some operations; None: all succeed.
         met_by_every: how many operations of its kind there are for each that meets it.
         on_operation: called before each write, flush and deletion with its name.
@@ -113,6 +122,8 @@ class Disk:
         self._path = str(database.parent.resolve() / database.name)
         self._seed = seed
         self._chance = random.Random(f"{seed} disk")
+        self.chance = random.Random(f"{seed} folders")
+        self.folders: list[LostFiles] = []
         self._files: dict[str, _File] = {}
         self._deleted: dict[str, _File] = {}
         self._is_off = False
@@ -140,6 +151,8 @@ class Disk:
             self.counts["loss of power"] += 1
             self._chance = random.Random(f"{self._seed} disk {self.counts['loss of power']}")
             self._lose_unflushed()
+            for folder in self.folders:
+                folder.lose_unflushed(random.Random(f"{self._seed} folder {self.counts['loss of power']}"))
         self._is_off = False
 
     def holds(self, path: str) -> bool:
@@ -179,6 +192,10 @@ class Disk:
         self.counts[name] += is_met
         return is_met
 
+    def fails_flush(self) -> bool:
+        """Return True if a flush that is about to be done fails."""
+        return self.fault is DiskFault.FAILED_SYNC and self._is_met("failed flush")
+
     def flushed(self, file: _File, rewrite: Callable[[bytes], None]) -> int:
         """Flush a file, unless that fails; return the error.
 
@@ -188,7 +205,7 @@ class Disk:
         Args:
             rewrite: called with what the file is to contain from its begin, if that is at once.
         """
-        if self.fault is DiskFault.FAILED_SYNC and self._is_met("failed flush"):
+        if self.fails_flush():
             self._keep_some(file, self._chance.choice((0, self._chance.random(), 1)))
             if self._chance.random() < 0.5:
                 self.counts["dropped pages"] += 1

@@ -27,7 +27,7 @@ _HUNG_S: Final = (0, 2, 5)
 TAKES_S: Final = (0, 0.3)
 """How long the operator and a receiver with faults take for each request while there are faults."""
 _JUMPS_S: Final = {"jumps forward": (2, 30, 600, 3600), "is set back": (-2, -60, -3600), "slept": (5, 30, 300)}
-SHARES: Final = {"service": 0.02, "operator": 0.05, "receiver 1": 0.05, "receiver 2": 0.05}
+SHARES: Final = {"service": 0.02, "operator": 0.05, "receiver 1": 0.05, "receiver 2": 0.05, "site": 0.05}
 """Of the requests to each, those that meet a certain fault."""
 
 
@@ -62,6 +62,7 @@ FAULTS: Final = {
     "operator": [fault for fault in Fault if fault not in _OF_WEBHOOKS],
     "receiver 1": [fault for fault in Fault if fault not in _BELIEVED],
     "receiver 2": [fault for fault in Fault if fault not in _BELIEVED],
+    "site": [fault for fault in Fault if fault not in _BELIEVED],
 }
 _OPERATOR_ERROR: Final = b'{"error":{"message":"Too many","type":"OAuthException","code":130429}}'
 

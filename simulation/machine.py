@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import anyio.to_thread
 from greenlet import getcurrent
 from simloom._loop import SimLoop
 from simloom._net import SimNetwork, SimTransport
@@ -167,5 +168,9 @@ def replace_machine(transports: list[Any]) -> None:
         loop.call_soon(start, run)
         return future
 
+    async def run_sync(work: Callable[..., Any], *args: Any, **_options: Any) -> Any:
+        return await run_in_executor(asyncio.get_running_loop(), None, work, *args)
+
     SimLoop.run_in_executor = run_in_executor
+    anyio.to_thread.run_sync = run_sync  # of files that Starlette sends
     SimLoop.remove_reader = lambda _loop, _listener: False  # a server that stops reads no more connections

@@ -4,9 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from simulation.story import tell
+
+RETRIED_WITHIN_S: Final = 40
+"""Longer than the first three retries of a callback wait."""
 
 
 @dataclass
@@ -118,6 +121,17 @@ class Observed:
         return run.status == 500 and not any(
             from_s <= (run.ended_s or 0) and run.began_s <= to_s for from_s, to_s in self.storage_failures
         )
+
+    def first_tried_s(self, first: Exchange) -> float:
+        """Return when a callback may have been tried first, from its first attempt that arrived.
+
+        Nobody sees an attempt while the receiver is away: each retry may have fallen into such a time.
+        """
+        tried_s = first.began_s
+        for site, from_s, to_s in sorted(self.away, key=lambda one: one[2], reverse=True):
+            if site == first.site and from_s < tried_s < to_s + RETRIED_WITHIN_S:
+                tried_s = from_s
+        return tried_s
 
     def outside(self, application: Any, site: str) -> Any:
         """Return an application that records what arrives, and what is answered to it."""

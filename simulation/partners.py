@@ -98,7 +98,7 @@ class PartnerActor:
 
     async def send(
         self, app: AppAccount, to: str, form: dict[str, str], path: str, postbacks: Sequence[str] = ()
-    ) -> None:
+    ) -> SentRequest:
         """Send one message, at times again with its idempotency key; note it if it is acknowledged.
 
         Args:
@@ -118,6 +118,7 @@ class PartnerActor:
                 self._observed.postbacks[sent.ids[-1]] = list(postbacks)
                 self._acknowledge(Acknowledged(sent.ids[-1], app.id, to, began_s, _now_s()), "messages")
         tell(f"{app.name} sent a message to {to}, and got {sent.statuses}")
+        return sent
 
     def _acknowledge(self, one: Acknowledged, table: str) -> None:
         self._observed.acknowledged.append(one)

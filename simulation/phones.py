@@ -22,9 +22,7 @@ _ACTIONS: Final = {  # kind: its words; share of the turns
     "phone is offline": "a phone was offline for a while",
     "operator pauses a template": "the operator paused a template for a while",
 }
-_JPEG: Final = (
-    "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////"
-)
+JPEG: Final = "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAP//////////////////////////////////////////////////////////////////////"
 
 declare(_ACTIONS)
 
@@ -67,7 +65,7 @@ class Phone:
         to = self._choices.pick(f"{self._name} writes to", self._sources)
         body: dict[str, Any] = {"to": to, "type": "text", "text": "Where are you?"}
         if self._choices.happens("phone sends an image", 0.2):
-            body = {"to": to, "type": "image", "media": {"content": _JPEG, "mime_type": "image/jpeg"}}
+            body = {"to": to, "type": "image", "media": {"content": JPEG, "mime_type": "image/jpeg"}}
         await self._control("POST", "/messages", body)
 
     async def _control(self, method: str, path: str, body: dict[str, Any]) -> Response:

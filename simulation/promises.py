@@ -187,7 +187,7 @@ class Promises:
                     self._break(f"{older[0].id} and {newer[0].id} have one sequence number")
                 tries = [one.exchange for one in older]
                 received = any((one.status or 500) < 300 and (one.ended_s or 0) <= at_s for one in tries)
-                held_s = at_s - older[0].exchange.began_s
+                held_s = at_s - self._observed.first_tried_s(older[0].exchange)
                 held_s += sum(max(0, jump_s) for _, jump_s in self._observed.jumps)
                 if not received and held_s < min(self._observed.order_hold_s):
                     self._break(
@@ -278,6 +278,10 @@ class Promises:
         if self._read is None:
             return self._rows("waypost", *queries)
         return [[tuple(row) for row in await self._read(query)] for query in queries]
+
+    def read_operator(self, *queries: str) -> list[list[Any]]:
+        """Return what each query finds in the operator's store."""
+        return self._rows("simulator", *queries)
 
     def _rows(self, store: str, *queries: str) -> list[list[Any]]:
         with contextlib.closing(sqlite3.connect(self._folder / f"{store}.db")) as connection:

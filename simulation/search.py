@@ -26,6 +26,7 @@ from simulation.configuration import FIFO, Configuration
 from simulation.defects import keep_defects
 from simulation.loop import run
 from simulation.machine import replace_machine
+from simulation.media_folder import watch_files
 from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
 from simulation.process import watch_connections
 from simulation.world import run_world
@@ -93,6 +94,7 @@ class Search:
         logging.disable()
         replace_machine(self._transports)
         watch_connections()
+        watch_files()
         warm.prepare()
         tempfile.tempdir = self._folder.name
         if self._on_postgresql:

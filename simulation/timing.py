@@ -147,8 +147,12 @@ def _check_recoveries(observed: Observed) -> Iterable[str]:
             continue
         ended = sorted((one for one in calls if one.ended_s is not None), key=lambda one: one.ended_s or 0)
         last = {one.headers["waypost-callback-id"]: one for one in calls}
-        failures = 0
+        failures, before_s = 0, 0.0
         for one in ended:
+            ended_s = one.ended_s or 0
+            if any(from_s <= ended_s and to_s >= before_s for from_s, to_s in observed.interruptions):
+                failures = 0  # a process that starts knows of none
+            before_s = ended_s
             is_success = one.status == 200 and last[one.headers["waypost-callback-id"]] is one
             if is_success and failures >= OUTAGE_FAILURES:
                 yield from _check_recovery(observed, path, calls, one)
@@ -237,8 +241,8 @@ def _check_repetitions(observed: Observed, callbacks: list[CallbackSeen]) -> Ite
                     yield f"{path} got callback {callback_id} twice at once, at {second.began_s:.2f} s"
         in_order = sorted(attempts.values(), key=lambda tries: int(tries[0].headers["waypost-sequence"]))
         for older, newer in pairwise(in_order):
-            from_s, sent_s, last_s = older[0].began_s, newer[0].began_s, older[-1].began_s
-            held_s = last_s - from_s + sum(max(0, jump_s) for _, jump_s in observed.jumps)
+            sent_s, last_s = newer[0].began_s, older[-1].began_s
+            held_s = last_s - observed.first_tried_s(older[0]) + sum(max(0, jump_s) for _, jump_s in observed.jumps)
             is_unknowing = any(at_s <= last_s <= at_s + EFFECT_S for at_s in observed.lost_times)
             is_held = held_s < min(observed.order_hold_s, default=0)
             if last_s > sent_s + GRACE_S and is_held and not is_unknowing:
