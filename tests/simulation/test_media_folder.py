@@ -13,7 +13,7 @@ from simulation import media_folder
 from simulation.disk import Disk, DiskFault
 from simulation.media_folder import MediaFolder
 from waypost.store.media import files
-from waypost.store.media.files import MediaFiles
+from waypost.store.media.files import MediaFiles, ensure_folder_name
 
 CONTENT = bytes(range(256)) * 20
 
@@ -94,3 +94,14 @@ def test_files_of_other_folders_are_not_concerned(tmp_path: Path, disk: Disk) ->
         file.write(random.Random(1).randbytes(100))
 
     assert Path(name).stat().st_size == 100
+
+
+def test_name_of_a_shared_folder_survives_a_loss_of_power(tmp_path: Path, disk: Disk) -> None:
+    """Otherwise the next start gives it another one than the store has recorded, and no process starts."""
+    folder = tmp_path / "media"
+    folder.mkdir()
+    ensure_folder_name(folder, "first")
+
+    for _ in range(20):
+        lose_power(disk)
+        assert ensure_folder_name(folder, "second") == "first"

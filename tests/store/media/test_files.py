@@ -110,6 +110,22 @@ async def test_sweep_removes_old_files_that_nothing_refers_to(files: MediaFiles)
     assert names(files) == sorted([needed, recent])
 
 
+async def test_sweep_removes_what_a_process_that_was_killed_has_not_received_whole(files: MediaFiles) -> None:
+    """Where processes share the folder, the next start does not know whose it is."""
+    old = await files.begin()
+    [name] = names(files)
+    make_old(files, name)
+    recent = await files.begin()
+
+    async def referenced(_names: Sequence[str]) -> set[str]:
+        return set()
+
+    assert await files.sweep(referenced) == 1
+    assert len(names(files)) == 1
+    for incoming in (old, recent):
+        await incoming.discard()
+
+
 async def test_file_that_is_stored_again_during_a_sweep_stays(files: MediaFiles) -> None:
     sha256 = await store_file(files, CONTENT)
     make_old(files, sha256)

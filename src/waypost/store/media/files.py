@@ -42,6 +42,7 @@ def ensure_folder_name(folder: Path, new_name: str) -> str:
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):
             path.hardlink_to(own_file)  # complete, and never replacing another's
+        _flush_folder(folder)  # the store is about to record the name
         own_file.unlink()
     return path.read_text(encoding="ascii").strip()
 
@@ -191,9 +192,9 @@ class MediaFiles:
                 path.unlink(missing_ok=True)
 
     def _old_names(self) -> list[str]:
-        return sorted(
-            path.name for path in self._folder.iterdir() if len(path.name) == 64 and not self._is_recent(path)
-        )
+        """Return the names of files, and of what a process that was killed has not received whole."""
+        names = (path.name for path in self._folder.iterdir() if not self._is_recent(path))
+        return sorted(name for name in names if len(name) == 64 or name.startswith(_INCOMING_PREFIX))
 
     def _remove(self, names: Sequence[str]) -> int:
         removed = 0
