@@ -26,7 +26,7 @@ from simulation.story import tell
 from tests.support.media_samples import sample
 from waypost.store.media.files import MIN_SWEEP_AGE_MS, NAME_FILE
 
-TURNS: Final = 4
+TURNS: Final = 3
 TURN_EVERY_S: Final = 7
 ATTEMPTS: Final = 3
 AGAIN_AFTER_S: Final = (1, 5, 20)

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from simulation.story import tell
 
+PERSON: Final = "15560000009"
+"""The number of the person whose data is erased, whom only the checks of that know."""
 RETRIED_WITHIN_S: Final = 40
 """Longer than the first three retries of a callback wait."""
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from simulation.observed import Exchange
+from simulation.observed import PERSON, Exchange
 
 
 class CallbackSeen(NamedTuple):
@@ -40,8 +40,9 @@ class Status(NamedTuple):
 
 
 def read_callbacks(exchanges: Iterable[Exchange]) -> list[CallbackSeen]:
-    """Return every attempt of a callback that arrived whole."""
-    return [_read_callback(one) for one in exchanges if "waypost-sequence" in one.headers and one.is_whole]
+    """Return every attempt of a callback that arrived whole, but those about the person whose data is erased."""
+    callbacks = (_read_callback(one) for one in exchanges if "waypost-sequence" in one.headers and one.is_whole)
+    return [one for one in callbacks if one.recipient != PERSON]
 
 
 def _read_callback(one: Exchange) -> CallbackSeen:
@@ -81,7 +82,7 @@ def read_webhooks(exchanges: Iterable[Exchange]) -> tuple[defaultdict[str, list[
                 for item in value.get("statuses", ()):
                     status = Status(item["status"], run.began_s, run.ended_s or 0, next(nth))
                     statuses[item["biz_opaque_callback_data"].split(" ")[0]].append(status)
-                for item in value.get("messages", ()):
+                for item in [each for each in value.get("messages", ()) if each["from"] != PERSON]:
                     inbound[item["id"]] = value["metadata"]["phone_number_id"]
     return statuses, inbound
 

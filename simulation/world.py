@@ -19,6 +19,7 @@ from simulation.choices import Choices, declare
 from simulation.configuration import Configuration
 from simulation.defects import take_defects
 from simulation.disk import Disk
+from simulation.erasure import ErasedPerson
 from simulation.faults import Faults, MachineClock
 from simulation.files import (
     FileActor,
@@ -257,6 +258,7 @@ class World:
         ]
         phones = [Phone(number, self.simulator, self.partners, self._choices) for number in PHONES]
         administrator = Administrator(self.partners, self.simulator, self._choices, self.observed, self.restart)
+        person = ErasedPerson(self.partners, self.simulator, self._choices, self.observed)
         key_keeper = KeyKeeper(administrator.call, self._settings, self._choices, self.restart_each)
         await asyncio.gather(
             *(actor.send_messages(count // len(actors)) for actor in actors),
@@ -264,6 +266,7 @@ class World:
             *(phone.use() for phone in phones),
             Reviewer(self.simulator, self._choices).work(),
             administrator.work(),
+            person.live(),
             key_keeper.work(),
         )
         await interrupting
@@ -281,6 +284,8 @@ class World:
         await second_round.run(list(self._receivers.values()), self.clock.now_ms())
         self.observed.broken += await find_accepted_after_revocation(self.partners, self._ports)
         await self._check_files()
+        (sent,) = self.promises.read_operator("SELECT callback_data FROM messages WHERE is_inbound=0")
+        await person.end(self._read, sent)
         await asyncio.sleep(CONNECTIONS_END_WITHIN_S if self._database is None else GROUPS_END_WITHIN_S)
         in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
