@@ -86,7 +86,7 @@ def metrics_page() -> str:
 
 def commands_page() -> str:
     """Return the page of the commands with their help texts."""
-    from waypost.cli.main import app  # it reads the table of operations, which may just have been written
+    from waypost.cli.command_tree import app  # it reads the table of operations, which may just have been written
 
     parts = [
         f"## `{name}`\n\n{command.help or ''}\n\n```text\n{_usage(name, command)}\n```"

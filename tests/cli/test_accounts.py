@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 from waypost.domain.app import OperatorAccount
 
 NEW: Final = ("account", "operator", "cloud", "--base-url", "https://graph.example", "--app-id", "9")

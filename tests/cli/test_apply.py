@@ -13,7 +13,7 @@ from tests.support.builders import ACCOUNT, OPERATOR, PARTNER
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from waypost.assembly.components import WEBHOOK_PATH
 from waypost.base.encryption import hash_secret
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 
 KEY: Final = "key-of-the-shop-" * 2
 SECRET: Final = "secret-of-the-shop" * 2

@@ -14,7 +14,7 @@ from tests.support.callback_sink import CallbackSink
 from tests.support.polling import poll_until
 from tests.support.store_locations import SqliteLocation
 from waypost.base.clock import SystemClock
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 
 
 async def make_store(folder: Path) -> str:

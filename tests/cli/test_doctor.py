@@ -16,7 +16,7 @@ from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.second_operator import send_admin_request
 from waypost.admin import provisioning
 from waypost.admin.apps import AppConnection, connect_app
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import queue_jobs
 

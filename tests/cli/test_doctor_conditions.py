@@ -22,7 +22,7 @@ from waypost.admin.doctor.account_checks import check_handshake
 from waypost.assembly.dev.dev import DevOptions, DevServer
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 from waypost.config import Settings
 
 HOUR_MS: Final = 3_600_000

@@ -14,7 +14,7 @@ from tests.support.pgbouncer import PROGRAM, running_pgbouncer
 from tests.support.pipeline import PipelineHarness
 from tests.support.second_operator import send_admin_request
 from tests.support.store_locations import PostgresLocation
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 from waypost.store.postgresql_connections import ConnectionBudget
 
 TEXT: Final = re.compile(r"(\d+) of (\d+) connections to PostgreSQL are in use")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tests.docs.repository import ROOT
 from waypost.cli.command_group import EXAMPLES
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 
 ROOT_COMMAND: Final[Any] = typer.main.get_command(app)
 

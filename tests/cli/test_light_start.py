@@ -40,14 +40,21 @@ NOT_LOADED: Final = {  # each module with its submodules, and when it is loaded.
     "uvicorn":                ("a command serves",                               ("help",)),
     "starlette":              ("a command serves",                               ("help",)),
     "structlog":              ("a command logs",                                 ("help",)),
+    "waypost.cli.command_tree": ("another command than `intercept` runs",        ("intercept",)),
 }
 # fmt: on
-LOADED: Final = {"help": {"typer"}, "dev": {"uvicorn", "sqlalchemy", "waypost.simulator"}, "serve": {"uvicorn"}}
+LOADED: Final = {
+    "help": {"typer"},
+    "dev": {"uvicorn", "sqlalchemy", "waypost.simulator"},
+    "serve": {"uvicorn"},
+    "intercept": {"typer"},
+}
 """Some modules of each command, so that the test would notice if it did not see them."""
 ARGUMENTS: Final = {
     "help": ("--help",),
     "dev": ("dev", "--port", "{port}", "--simulator-port", "{other}"),
     "serve": ("serve", "--port", "{port}"),
+    "intercept": ("intercept", "--help"),
 }
 COMMANDS: Final = tuple(ARGUMENTS)
 _IMPORTED: Final = re.compile(r"^import time:.*\| +([\w.]+)$", re.MULTILINE)

@@ -16,6 +16,7 @@ from tests.support.closed_port import closed_port
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.version_3_receiver import open_version_3_receiver
+from waypost.cli.command_tree import app as commands
 from waypost.cli.commands.listener import (
     ListenerSubscription,
     ListeningReceiver,
@@ -26,7 +27,6 @@ from waypost.cli.commands.listener import (
 from waypost.cli.commands.trigger import cause_event
 from waypost.cli.commands.trigger_events import EVENTS
 from waypost.cli.connections import admin_client
-from waypost.cli.main import app as commands
 from waypost.client.api_client import ApiResponseError
 from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP
 from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS, event_name

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from tests.support.builders import ANN, APP
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 
 # fmt: off
 UNKNOWN: Final = (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 
 PASSWORD = "Correct-horse-1"
 

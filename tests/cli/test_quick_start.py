@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from tests.support.builders import is_event
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 
 TEXT: Final = "Hi {{1}}, your parcel is ready. Shall we bring it today?"
 

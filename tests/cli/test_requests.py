@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from tests.support.builders import ANN, APP
 from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
 from tests.support.polling import poll_until
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 
 REQUEST_ID: Final = "order-17/a"
 ROUTE: Final = "/wa/api/v1/msg"

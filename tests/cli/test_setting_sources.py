@@ -11,7 +11,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from tests.docs.repository import ROOT
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 from waypost.cli.setting_sources import read_settings
 from waypost.cli.shown_settings import mask_database_url
 from waypost.cli.variables import COMMAND_SECRETS, OTHER_VARIABLES, InvalidSetting

@@ -12,7 +12,7 @@ from tests.support.builders import ANN, APP, INSTANCE_KEY
 from tests.support.callback_sink import respond_always
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import poll_until
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 from waypost.wire.redaction import mask_request
 
 TEXT: Final = "Meet me behind the old windmill"

@@ -8,7 +8,7 @@ import typer.main
 from typer.testing import CliRunner, Result
 
 from waypost.cli.command_group import SUBJECTS
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 
 CLOSED_URL: Final = "http://127.0.0.1:9"
 

@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tests.docs.repository import ROOT, name_of, pages, repository_files
-from waypost.cli.main import app as commands
+from waypost.cli.command_tree import app as commands
 
 TARGETS: Final = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 NAMED_COMMAND: Final = re.compile(r"`(waypost(?: [a-z][a-z-]*)+)")

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.docs.repository import ROOT, name_of, repository_files
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 from waypost.config import SETTINGS, STAGES
 
 COMPOSE: Final = ROOT / "deploy" / "compose.yaml"

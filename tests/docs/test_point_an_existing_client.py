@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tests.docs.repository import ROOT, journey_of
 from tests.support.polling import HANGS_AFTER_S
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 
 PAGE: Final = ROOT / "docs" / "how-to" / "point-an-existing-client.md"
 

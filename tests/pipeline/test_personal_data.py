@@ -21,7 +21,7 @@ from tests.support.operator_webhook import post_body
 from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.admin import personal_data as admin_erasure
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 from waypost.store.encoding import CALLBACK_BODIES, REQUESTS
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.retention import erasure as store_erasure

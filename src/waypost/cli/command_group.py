@@ -4,13 +4,19 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
 
+from waypost import __version__
+from waypost.cli.errors import EXIT_USAGE, fail
+from waypost.cli.variables import InvalidSetting, set_command_secrets
+
 CONTEXT: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 """Settings of the outermost group; its commands inherit them."""
+COMPLETES: Final = "_WAYPOST_COMPLETE"
+"""The variable by which the script of `waypost completion` requests completions."""
 OTHER_SUBJECT: Final = "Commands"
 _UNCUT: Final = 1000
 """Characters of a help in a list of commands; the default cuts it to one line of the terminal."""
@@ -204,6 +210,39 @@ EXAMPLES: Final[dict[str, tuple[str, str]]] = {
     "secret rotate": ("--keep-old-for 86400", "how-to/replace-the-secret-key.md"),
 }
 """By the command without `waypost`: its arguments in the example, and the page."""
+
+
+def _print_version(is_given: bool) -> None:
+    if is_given:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def create_app() -> typer.Typer:
+    """Return the outermost group without its commands."""
+    app = typer.Typer(
+        help="A messaging and template service that a business runs itself.",
+        cls=SubjectGroup,
+        context_settings=CONTEXT,
+        no_args_is_help=True,
+        add_completion=False,  # `waypost completion` prints it, and edits no file
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # it would read [default: …] as markup, and print errors in boxes
+    )
+
+    @app.callback()
+    def options(
+        is_version: Annotated[
+            bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+        ] = False,
+    ) -> None:
+        """A messaging and template service that a business runs itself."""
+        try:
+            set_command_secrets()
+        except InvalidSetting as error:
+            fail(str(error), code=EXIT_USAGE)
+
+    return app
 
 
 def add_examples(app: typer.Typer, prefix: str = "") -> None:

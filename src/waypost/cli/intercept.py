@@ -19,7 +19,7 @@ from waypost.cli.errors import EXIT_USAGE, fail
 from waypost.cli.setting_sources import SettingsWithSources
 from waypost.client.api_client import ApiClient, ApiResponseError, ApiUnreachable, HttpTransport
 from waypost.config import DEMO_ADMIN_TOKEN, PRODUCTION_SETTINGS
-from waypost.interception.child import NamesUnavailable, SignalReceiver, exit_as
+from waypost.interception.child import InterceptedChild, NamesUnavailable, SignalReceiver, exit_as
 from waypost.interception.hosts import HOSTS, SandboxSide
 from waypost.interception.interception import Interception, InterceptionMethod
 
@@ -194,13 +194,14 @@ async def _run(
             loop.call_soon_threadsafe(task.cancel)
 
     signals.deliver = stop
+    child = InterceptedChild(options.command, signals.previous_mask) if options.command else None  # it starts beside us
     try:
         async with sandbox as urls:
             interception = Interception(urls, blocks_others=options.block_others)
             try:
                 await interception.open(os.environ)
-                if options.command:
-                    statuses.append(await _run_program(options, interception, urls, signals))
+                if child is not None:
+                    statuses.append(await _run_program(options, interception, child, urls, signals))
                 else:
                     await _print_variables(interception, until_stdin_ends=options.until_stdin_ends)
                     statuses.append(0)
@@ -210,13 +211,20 @@ async def _run(
         if not stopped_by:
             raise
         statuses.append(128 + stopped_by[0] if options.command else 0)
+    finally:
+        if child is not None:
+            child.kill()
 
 
 async def _run_program(
-    options: InterceptOptions, interception: Interception, urls: SandboxUrls, signals: SignalReceiver
+    options: InterceptOptions,
+    interception: Interception,
+    waiting: InterceptedChild,
+    urls: SandboxUrls,
+    signals: SignalReceiver,
 ) -> int:
     try:
-        child, way = interception.start(options.command, InterceptionMethod(options.by), signals.previous_mask)
+        child, way = interception.start(waiting, InterceptionMethod(options.by))
     except NamesUnavailable as error:
         fail(f"--by names: this machine does not allow a name map ({error}); --by proxy needs none")
     signals.deliver = child.pass_signal

@@ -66,20 +66,19 @@ class SignalReceiver:
 
 
 class InterceptedChild:
-    """The program, from its launcher on.
+    """The program, from its launcher on, which starts beside us and waits for `prepare`.
 
     Attributes:
         redirected: the descriptor for `ConnectRedirection`; None without a name map.
 
     Args:
+        command: the program and its arguments.
         blocked: the signals that the program blocks at its start.
-        name_map: None: none.
-
-    Raises:
-        NamesUnavailable: the machine does not allow the name map.
     """
 
-    def __init__(self, command: Sequence[str], blocked: Iterable[int], name_map: NameMap | None) -> None:
+    def __init__(self, command: Sequence[str], blocked: Iterable[int]) -> None:
+        self.command, self.blocked = command, tuple(blocked)
+        self.redirected: int | None = None
         ours, theirs = socket.socketpair()
         self._control = ours
         with theirs:
@@ -87,15 +86,22 @@ class InterceptedChild:
                 [sys.executable, "-I", "-S", str(Path(launcher.__file__)), str(theirs.fileno()), *command],
                 pass_fds=(theirs.fileno(),),
             )
-        task: dict[str, Any] = {"binds": [], "blocked_signals": [int(number) for number in blocked]}
+
+    def prepare(self, name_map: NameMap | None) -> None:
+        """Give it the name map, if there is one.
+
+        Raises:
+            NamesUnavailable: the machine does not allow the name map; the launcher has ended.
+        """
+        task: dict[str, Any] = {"binds": [], "blocked_signals": [int(number) for number in self.blocked]}
         if name_map is not None:
             task |= {"binds": list(name_map.binds), "host": name_map.host, "address": name_map.address}
-        ours.sendall(json.dumps(task).encode() + b"\n")
-        outcome, descriptors, _, _ = socket.recv_fds(ours, _OUTCOME_BYTES, 1)
+        self._control.sendall(json.dumps(task).encode() + b"\n")
+        outcome, descriptors, _, _ = socket.recv_fds(self._control, _OUTCOME_BYTES, 1)
         self.redirected = descriptors[0] if descriptors else None
         error: str = json.loads(outcome or '{"error": "the launcher has ended"}').get("error", "")
         if error:
-            ours.close()
+            self._control.close()
             self._process.wait()
             raise NamesUnavailable(error)
 

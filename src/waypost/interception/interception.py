@@ -5,7 +5,7 @@ import shutil
 import ssl
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -100,26 +100,25 @@ class Interception:
         """Return what to set in the environment of a program that reaches the hosts by the proxy."""
         return make_child_variables(self._environment, self._files, self.proxy_url)
 
-    def start(
-        self, command: Sequence[str], way: InterceptionMethod, blocked_signals: Iterable[int]
-    ) -> tuple[InterceptedChild, InterceptionMethod]:
-        """Start a program; return it, and how the hosts lead here.
+    def start(self, child: InterceptedChild, way: InterceptionMethod) -> tuple[InterceptedChild, InterceptionMethod]:
+        """Start a program whose launcher waits; return it, and how the hosts lead here.
 
         Raises:
             NamesUnavailable: `way` is names, and this machine does not allow them.
         """
-        child = None
+        chosen = InterceptionMethod.PROXY
         if way is not InterceptionMethod.PROXY:
-            name_map = NameMap(self._files.binds, HOSTS[0].name, MAPPED_ADDRESS)
             try:
-                child = InterceptedChild(command, blocked_signals, name_map)
+                child.prepare(NameMap(self._files.binds, HOSTS[0].name, MAPPED_ADDRESS))
+                chosen = InterceptionMethod.NAMES
             except NamesUnavailable as error:
                 if way is InterceptionMethod.NAMES:
                     raise
                 self.names_unavailable = str(error)
-        chosen = InterceptionMethod.PROXY if child is None else InterceptionMethod.NAMES
-        child = child or InterceptedChild(command, blocked_signals, None)
+                child = InterceptedChild(child.command, child.blocked)
         self._exit_stack.callback(child.kill)
+        if chosen is InterceptionMethod.PROXY:
+            child.prepare(None)
         if child.redirected is not None:
             block = self.outcomes.count_blocked if self._blocks_others else None
             redirection = ConnectRedirection(child.redirected, MAPPED_ADDRESS, self._ports, block)

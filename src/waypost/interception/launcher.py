@@ -6,6 +6,7 @@ back (with the descriptor by which its connections are led here), the environmen
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import platform
@@ -27,6 +28,8 @@ MACHINES: Final = {  # machine: its name for filters, and the numbers of seccomp
     "aarch64": (0xC00000B7, 277, 203),
 }
 EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND = 126, 127
+_MEANINGS: Final = {errno.ENOSPC: "user.max_user_namespaces or user.max_mnt_namespaces allows no further one"}
+"""Of errors whose usual text is about something else. Source: page "Kernel interfaces"."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -80,8 +83,11 @@ def _map_names(task: dict[str, Any]) -> int:
         _check(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "no user namespace")
         with contextlib.suppress(FileNotFoundError):
             Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        try:
+            Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+            Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+        except OSError as error:  # root without the capability SETFCAP, or a profile that allows empty namespaces only
+            raise OSError(error.errno, f"user {user} cannot be mapped in a namespace ({error.strerror})") from error
     _check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "no private mounts")
     for source, place in task["binds"]:
         _check(_libc.mount(source.encode(), place.encode(), None, MS_BIND, None), f"{place} cannot be replaced")
@@ -114,7 +120,7 @@ def _install_connection_filter() -> int:
 def _check(result: int, text: str) -> int:
     if result < 0:
         error = ctypes.get_errno()
-        raise OSError(error, f"{text} ({os.strerror(error)})")
+        raise OSError(error, f"{text} ({_MEANINGS.get(error) or os.strerror(error)})")
     return result
 
 

@@ -16,7 +16,7 @@ from tests.support.builders import PARTNER
 from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
-from waypost.cli.main import app
+from waypost.cli.command_tree import app
 from waypost.cli.mcp.connection import ServiceConnection
 from waypost.cli.mcp.server import run_tool
 from waypost.config import Settings
