@@ -46,10 +46,11 @@ class PartnerSite:
     console: ConsoleClient
     url: str = ""
     app_id: str = demo.GRAPH_APP_ID
+    script_host: str = ""  # empty: the simulator's own
     extras: dict[str, Any] = field(default_factory=lambda: {"setup": {}, "sessionInfoVersion": "3"})
 
     async def show(self, _request: web.Request) -> web.Response:
-        sdk = f"{self.console.running.graph_url}/en_US/sdk.js"
+        sdk = f"{self.script_host or self.console.running.graph_url}/en_US/sdk.js"
         text = PAGE.replace("SDK", sdk).replace("APP_ID", self.app_id).replace("EXTRAS", json.dumps(self.extras))
         return web.Response(text=text, content_type="text/html")
 
@@ -126,6 +127,21 @@ async def test_page_for_the_operators_script_gets_message_and_code(page: Page, s
     assert set(message["message"]["data"]) == {"phone_number_id", "waba_id", "business_id"}
     status, body = await site.exchange(answer["response"]["authResponse"]["code"])
     assert (status, body["token_type"]) == (200, "bearer")
+
+
+async def test_script_of_the_operators_own_name_opens_the_window_of_the_other(page: Page, site: PartnerSite) -> None:
+    """As in a browser that is intercepted, for which both names lead to the simulator."""
+    async with site.console.http.get(f"{site.console.running.graph_url}/en_US/sdk.js") as response:
+        script = await response.text()
+    await page.route("https://connect.facebook.net/**", lambda route: route.fulfill(body=script))
+    await page.context.route("https://www.facebook.com/**", lambda route: route.fulfill(body="the window"))
+    site.script_host = "https://connect.facebook.net"
+
+    window = await open_window(page, site)
+    await window.wait_for_load_state()
+
+    address = urlsplit(window.url)
+    assert (address.netloc, address.path) == ("www.facebook.com", "/v25.0/dialog/oauth")
 
 
 async def test_window_that_is_closed_cancels_with_its_step(page: Page, site: PartnerSite) -> None:

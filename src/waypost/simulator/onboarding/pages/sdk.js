@@ -3,6 +3,8 @@
 (function () {
   "use strict";
   const base = new URL(document.currentScript.src);
+  // By their own names, which lead here for an intercepted browser, the script and the window have two hosts.
+  const windowBase = base.hostname === "connect.facebook.net" ? new URL("https://www.facebook.com") : base;
   const settings = { version: "v25.0", appId: "" };
   const listeners = {};
   const POLL_MS = 250;
@@ -63,7 +65,7 @@
       for (const [name, value] of Object.entries(options)) {
         query.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
       }
-      const url = new URL("/" + settings.version + "/dialog/oauth?" + query, base);
+      const url = new URL("/" + settings.version + "/dialog/oauth?" + query, windowBase);
       const dialog = window.open(url, "_blank", "width=640,height=780");
       if (dialog === null) {
         callback(unknown());
