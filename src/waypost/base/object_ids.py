@@ -31,11 +31,17 @@ ID_RANGES: Final = {
     "sync request": "69",
     "media": "7",
     "signup": "8",
+    "ad account": "27",
+    "page": "28",
+    "data set": "290",
+    "catalog": "291",
+    "Instagram account": "292",
 }
 _FIELD_KINDS: Final = {
     "waba_id": "account",
     "app_id": "app",
     "waba_ids": "account",
+    "further_waba_ids": "account",
     "business_id": "business",
     "phone_number_id": "number",
     "flow_id": "flow",
@@ -45,6 +51,11 @@ _FIELD_KINDS: Final = {
     "config_id": "login configuration",
     "session_id": "onboarding session",
     "media_id": "media",
+    "ad_account_ids": "ad account",
+    "page_ids": "page",
+    "dataset_ids": "data set",
+    "catalog_ids": "catalog",
+    "instagram_account_ids": "Instagram account",
 }
 """The kinds that fields and the parts of paths are ids of."""
 

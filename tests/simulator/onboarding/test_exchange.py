@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import APP, SECRET, WABA, Bench
-from tests.simulator.onboarding.conftest import OTHER_APP, debug, exchange, get_token, play
+from tests.simulator.onboarding.conftest import OTHER_APP, debug, exchange, get_token, message_of, play
 from tests.support.manual_clock import ManualClock
 from waypost.base.object_ids import kind_of_id
 
@@ -170,6 +170,47 @@ async def test_scopes_are_those_of_the_products_before_and_after_june_2026(
 
     assert (await debug(slow, token))["scopes"] == scopes
     assert numbers.status == 200  # what a client asks that was mended
+
+
+async def test_several_accounts_are_shared_at_once_and_named(slow: Bench) -> None:
+    first = await play(slow)
+    own = {"person_id": first["person_id"], "business_id": first["business_id"]}
+    second = await play(slow, **own)
+    other = await play(slow, person_name="Bo")
+    chosen = {**own, "waba_id": second["waba_id"], "further_waba_ids": [first["waba_id"], first["waba_id"]]}
+
+    both = await play(slow, **chosen, number="existing", phone_number_id=second["phone_number_id"])
+    foreign = await play(slow, **{**chosen, "further_waba_ids": [other["waba_id"]]})
+    old = await slow.control("POST", "onboarding/play", {"app_id": APP, **chosen, "extras": {"version": "v3"}})
+
+    message = message_of(both)
+    assert message is not None
+    assert message["data"]["waba_id"] == second["waba_id"]
+    assert message["data"]["waba_ids"] == [second["waba_id"], first["waba_id"]]
+    assert foreign["error"]["code"] == 2593072
+    assert (old.status, old.body["field"]) == (409, "further_waba_ids")
+    single = message_of(first)
+    assert single is not None
+    assert "waba_ids" not in single["data"]
+
+
+async def test_scopes_are_granted_for_the_shared_objects(slow: Bench) -> None:
+    products = ["click_to_whatsapp", "conversions_api"]
+    await slow.control("PUT", "onboarding/configurations/7", {"app_id": APP, "products": products})
+    assets = {"page_ids": ["2800000000000011"], "ad_account_ids": ["12", "13"], "catalog_ids": ["14"]}
+
+    session = await play(slow, config_id="7", extras={"setup": {}}, assets=assets)
+    mistaken = await slow.control(
+        "POST", "onboarding/play", {"app_id": APP, "config_id": "7", "assets": {"page_ids": [session["waba_id"]]}}
+    )
+
+    granted = (await debug(slow, await get_token(slow, session)))["granular_scopes"]
+    targets = {each["scope"]: each.get("target_ids") for each in granted}
+    assert targets["ads_management"] == targets["ads_read"] == ["12", "13"]
+    assert targets["pages_show_list"] == ["2800000000000011"]
+    assert targets["whatsapp_business_manage_events"] == [session["waba_id"]]
+    assert (mistaken.status, mistaken.body["field"]) == (409, "assets.page_ids")
+    assert "it is the id of an account, not of a page" in mistaken.body["rule"]
 
 
 async def test_lost_token_is_fetched_with_the_proof_of_the_secret(slow: Bench) -> None:

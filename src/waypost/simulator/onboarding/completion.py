@@ -56,6 +56,9 @@ def complete_signup(transaction: Transaction, session: OnboardingSession) -> Onb
     access = give_access(transaction, account, session.app_id, session.solution_id)
     if session.feature == MARKETING_MESSAGES:
         notify_partner(transaction, "MM_LITE_TERMS_SIGNED", account, access)
+    further = [transaction.find(ACCOUNTS, waba_id) for waba_id in session.further_waba_ids]
+    for other in filter(None, further):
+        give_access(transaction, other, session.app_id, session.solution_id)
     code = _create_code(transaction, session, business_id, account, access.system_user_id)
     _break_app(transaction, session)
     event = FEATURES[session.feature].event
@@ -65,6 +68,7 @@ def complete_signup(transaction: Transaction, session: OnboardingSession) -> Onb
     ids: dict[str, Any] = {"waba_id": account.waba_id}
     if session.feature != BUSINESS_APP or session.number != "business_app":
         ids = {"phone_number_id": number_id, **ids, "business_id": business_id, **(session.assets or {})}
+        ids["waba_ids"] = [account.waba_id, *session.further_waba_ids] if session.further_waba_ids else []
         event = FEATURES[""].event if event == FEATURES[BUSINESS_APP].event else event
     data = {name: value for name, value in ids.items() if value}
     ended = replace(session, business_id=business_id, waba_id=account.waba_id, phone_number_id=number_id, code=code)
@@ -141,6 +145,7 @@ def _create_code(
         business_id=business_id,
         waba_ids=tuple(dict.fromkeys((*shared, account.waba_id))),
         scopes=signup_scopes(session.products, session.breaks),
+        assets=session.assets or {},
         system_user_id=system_user_id,
         redirect_uri=session.redirect_uri,
         expires_ms=now_ms if "code_expired" in session.breaks else now_ms + CODE_MS,

@@ -133,6 +133,7 @@ def issue_token(transaction: Transaction, code: SignupCode) -> Token:
         expires_ms=None if code.token_days is None else now_ms + code.token_days * DAY_MS,
         app_id=code.app_id,
         scopes=code.scopes,
+        assets=code.assets,
         user_id=code.system_user_id,
     )
 

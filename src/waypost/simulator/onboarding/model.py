@@ -82,6 +82,7 @@ class SignupCode(msgspec.Struct, frozen=True):
     business_id: str
     waba_ids: tuple[str, ...]
     scopes: tuple[str, ...]
+    assets: dict[str, tuple[str, ...]]  # what else is shared, by the members of the message
     system_user_id: str
     redirect_uri: str
     expires_ms: int

@@ -80,8 +80,8 @@ def _steps(transaction: Transaction, session: OnboardingSession, inputs: PlayBod
         case "business":
             return [choose_business(inputs.business_id, inputs.business)]
         case "account":
-            account = choose_account(inputs.waba_id, inputs.account_name, inputs.number, inputs.phone_number_id)
-            return [account]
+            chosen = (inputs.account_name, inputs.number, inputs.phone_number_id, inputs.further_waba_ids)
+            return [choose_account(inputs.waba_id, *chosen)]
         case "profile":
             return [name_account(inputs.account_name)]
         case "number":

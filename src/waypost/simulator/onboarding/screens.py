@@ -49,6 +49,7 @@ from waypost.simulator.state.embedded_signup import (
     ONLY_ACCOUNT,
     PRODUCTS,
     RESEND_AFTER_MS,
+    VERSIONS,
     NumberChoice,
 )
 from waypost.simulator.state.records import ONBOARDED
@@ -56,6 +57,7 @@ from waypost.simulator.state.simulator_state import Transaction
 
 _VIRTUAL_PREFIX: Final = "1555"
 _MAX_NAME_CHARS: Final = 100
+_MAX_ASSET_ID_CHARS: Final = 32
 _CUSTOMERS_WINDOW_MS: Final = 7 * DAY_MS
 
 
@@ -110,19 +112,33 @@ def choose_business(business_id: str = "", new: NewBusiness | None = None) -> St
 
 
 def choose_account(
-    waba_id: str = "", name: str = "", number: NumberChoice | None = None, phone_number_id: str = ""
+    waba_id: str = "",
+    name: str = "",
+    number: NumberChoice | None = None,
+    phone_number_id: str = "",
+    further_waba_ids: tuple[str, ...] = (),
 ) -> Step:
-    """Return the step that chooses an account of the portfolio or names a new one, and the kind of number."""
+    """Return the step that chooses an account of the portfolio or names a new one, and the kind of number.
+
+    Args:
+        further_waba_ids: of accounts that are shared together with it, in a version that offers several.
+    """
 
     def step(transaction: Transaction, session: OnboardingSession) -> OnboardingSession:
-        chosen = replace(session, waba_id=waba_id, account_name=name, number=None, phone_number_id="")
-        if waba_id:
-            account = transaction.find(ACCOUNTS, waba_id)
-            if account is None:
-                raise _unknown("waba_id", waba_id, "is no account", "one of GET /control/state")
-            if not session.business_id or account.owner_business_id != session.business_id:
+        further = tuple(dict.fromkeys(each for each in further_waba_ids if each != waba_id))
+        chosen = replace(
+            session, waba_id=waba_id, further_waba_ids=further, account_name=name, number=None, phone_number_id=""
+        )
+        if further and not VERSIONS[session.version].shares_several:
+            accepted = "none: this version of the window shares one account"
+            raise ControlApiError("further_waba_ids", "are not offered by this window", accepted, status=409)
+        for field, one in (("waba_id", waba_id), *(("further_waba_ids", each) for each in further)):
+            account = transaction.find(ACCOUNTS, one) if one else None
+            if one and account is None:
+                raise _unknown(field, one, "is no account", "one of GET /control/state")
+            if account is not None and not (session.business_id and account.owner_business_id == session.business_id):
                 raise WindowErrorShown(2593072)
-        else:
+        if not waba_id:
             if session.feature == ONLY_ACCESS:
                 raise ControlApiError("waba_id", "is missing", "an account: only access is given here", status=409)
             chosen = replace(chosen, account_name=name or _default_name(transaction, session))
@@ -258,6 +274,11 @@ def confirm_permissions(assets: Mapping[str, tuple[str, ...]] | None = None) -> 
         if other is not None:
             accepted = ", ".join(offered) or "none: the configuration has no product with assets"
             raise ControlApiError(f"assets.{other}", "is not asked for by this window", accepted, status=409)
+        for name, asset_id in ((name, each) for name, ids in (assets or {}).items() for each in ids):
+            if not (asset_id.isascii() and asset_id.isdigit() and len(asset_id) <= _MAX_ASSET_ID_CHARS):
+                raise ControlApiError(f"assets.{name}", f"has {asset_id[:40]!r}, which is no id", "1 to 32 digits")
+            if mistaken := describe_other_kind(asset_id, name):
+                raise ControlApiError(f"assets.{name}", f"has {asset_id}: {mistaken}", f"ids of {name}", status=409)
         if _has_limits(transaction) and not _may_add_customer(transaction, session):
             raise WindowErrorShown(3441033)
         return next_screen(replace(session, assets=dict(assets or {})))

@@ -37,6 +37,7 @@ Text = Annotated[str, Meta(max_length=MAX_CHARS)]
 LongText = Annotated[str, Meta(max_length=2000)]
 AssetName = Annotated[str, Meta(max_length=64)]
 Assets = dict[AssetName, Annotated[tuple[Id, ...], Meta(max_length=100)]]
+FurtherAccounts = Annotated[tuple[Id, ...], Meta(max_length=20)]
 StopAction = Literal["leave", "close", "fail", "report", "end"]
 """What happens on the screen where a play stops: nothing; the window is closed; it shows an error, which the person
 reports then, or which ends it."""
@@ -87,6 +88,7 @@ class SignupEntries(WindowOpening, frozen=True, kw_only=True):
     business_id: Text = ""
     business: NewBusiness | None = None
     waba_id: Text = ""
+    further_waba_ids: FurtherAccounts = ()  # of the same business, shared together with it
     account_name: LongText = ""
     number: NumberChoice | None = None
     phone_number_id: Text = ""

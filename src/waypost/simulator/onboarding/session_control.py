@@ -26,6 +26,7 @@ from waypost.simulator.onboarding.screens import (
 from waypost.simulator.onboarding.session import (
     SESSIONS,
     Assets,
+    FurtherAccounts,
     LongText,
     NewBusiness,
     OnboardingSession,
@@ -126,9 +127,14 @@ async def enter_account(
     name: LongText = "",
     number: NumberChoice | None = None,
     phone_number_id: Text = "",
+    further_waba_ids: FurtherAccounts = (),
 ) -> SessionView:
-    """Choose an account of the portfolio or create one, and the kind of number: by default a new one."""
-    return await _step(state, session, "account", choose_account(waba_id, name, number, phone_number_id))
+    """Choose an account of the portfolio or create one, and the kind of number: by default a new one.
+
+    `further_waba_ids` are shared together with it, in version 4.
+    """
+    step = choose_account(waba_id, name, number, phone_number_id, further_waba_ids)
+    return await _step(state, session, "account", step)
 
 
 @operation("POST", f"{_SESSION}/profile")

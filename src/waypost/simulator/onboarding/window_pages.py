@@ -57,7 +57,7 @@ from waypost.simulator.onboarding.session import (
     window_path,
 )
 from waypost.simulator.onboarding.window import end_by_user, take_step
-from waypost.simulator.state.embedded_signup import NumberChoice
+from waypost.simulator.state.embedded_signup import VERSIONS, NumberChoice
 from waypost.simulator.state.simulator_state import SimulatorState
 
 if TYPE_CHECKING:
@@ -235,6 +235,7 @@ class WindowPages:
             "business": proposed_business(session),
             "accounts": owned if session.business_id else [],
             "numbers": state.accounts.numbers_of,
+            "shares_several": VERSIONS[session.version].shares_several,
             "choices": offered_choices(session),
             "app_numbers": state.values(BUSINESS_APP_NUMBERS).values(),
             "sent": sent,
@@ -297,7 +298,8 @@ def _read_step(session: OnboardingSession, action: str, form: dict[str, str]) ->
             }
             if chosen not in choices:
                 raise ControlApiError("number", "is no choice of this window", ", ".join(filter(None, choices)))
-            return choose_account(texts["account"], texts["name"], choices[chosen], number_id)
+            further = tuple(name.removeprefix("also_") for name in form if name.startswith("also_"))
+            return choose_account(texts["account"], texts["name"], choices[chosen], number_id, further)
         case "profile":
             return name_account(texts["name"])
         case "number":

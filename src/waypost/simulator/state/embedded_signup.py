@@ -43,17 +43,17 @@ class WindowVersion(NamedTuple):
     has_profile_screen: bool  # a new account is named on a screen of its own
     sends_message: bool  # also to a page that did not ask for it by `sessionInfoVersion`
     reads_products: bool  # the products of the configuration decide what it asks for
+    shares_several: bool  # several accounts of the business may be chosen at once
     is_deprecated: bool  # since `DEPRECATED_MS` it ignores features, without an error
 
 
-VERSIONS: Final = {
-    "v2": WindowVersion(has_profile_screen=True, sends_message=False, reads_products=False, is_deprecated=True),
-    "v3": WindowVersion(has_profile_screen=True, sends_message=False, reads_products=False, is_deprecated=True),
-    "v4": WindowVersion(has_profile_screen=False, sends_message=True, reads_products=True, is_deprecated=False),
-    "v4-public-preview": WindowVersion(
-        has_profile_screen=False, sends_message=True, reads_products=True, is_deprecated=False
-    ),
-}
+_OLD: Final = WindowVersion(
+    has_profile_screen=True, sends_message=False, reads_products=False, shares_several=False, is_deprecated=True
+)
+_CURRENT: Final = WindowVersion(
+    has_profile_screen=False, sends_message=True, reads_products=True, shares_several=True, is_deprecated=False
+)
+VERSIONS: Final = {"v2": _OLD, "v3": _OLD, "v4": _CURRENT, "v4-public-preview": _CURRENT}
 DEPRECATED_MS: Final = 1_792_022_400_000  # 15 October 2026, 00:00 UTC
 SESSION_INFO_VERSION: Final = 3
 
@@ -110,6 +110,14 @@ PRODUCTS: Final = {  # Source: facts 14.1
 }
 
 _EVERY: Final = tuple[ScreenName, ...](name for name in SCREENS if name != "done")
+
+ASSET_SCOPES: Final = {  # what a scope of `debug_token` is granted for, where it is not for accounts; decision 0123
+    "ads_read": "ad_account_ids",
+    "ads_management": "ad_account_ids",
+    "pages_manage_ads": "page_ids",
+    "pages_read_engagement": "page_ids",
+    "pages_show_list": "page_ids",
+}
 
 
 class WindowErrorRow(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.simulator.apis.errors import TITLES, GraphApiError, authorisation_error, coded_error
+from waypost.simulator.state.embedded_signup import ASSET_SCOPES
 from waypost.simulator.state.simulator_state import SimulatorState
 from waypost.simulator.storage.keyed_store import StoredKind
 
@@ -30,7 +31,8 @@ class Token(msgspec.Struct, frozen=True):
 
     `waba_ids` are the accounts that it gives access to. `expires_ms` is None for a token that does not
     expire. `app_id` is the app that it belongs to; empty: the app of the first of its accounts. `scopes` are what
-    the operator says about it in place of its permissions; `user_id` is the system user of one from embedded signup.
+    the operator says about it in place of its permissions; `user_id` is the system user of one from embedded signup, and
+    `assets` what it shares besides accounts.
     """
 
     token: str
@@ -42,6 +44,7 @@ class Token(msgspec.Struct, frozen=True):
     app_id: str = ""
     scopes: tuple[str, ...] = ()
     user_id: str = ""
+    assets: dict[str, tuple[str, ...]] = {}
 
     def is_valid(self, now_ms: int) -> bool:
         """True if it is valid at this time."""
@@ -133,11 +136,16 @@ def debug_view(state: SimulatorState, text: str) -> Mapping[str, Any]:
         "is_valid": not flaw,
         "scopes": list(scopes),
         "granular_scopes": [
-            {"scope": scope, **({"target_ids": list(token.waba_ids)} if scope.startswith(_OF_ACCOUNTS) else {})}
+            {"scope": scope, **({"target_ids": targets} if (targets := _list_targets(token, scope)) else {})}
             for scope in scopes
         ],
         **({"user_id": token.user_id} if token.user_id else {}),
     } | ({"error": error} if flaw else {})
+
+
+def _list_targets(token: Token, scope: str) -> list[str]:
+    """Return the ids of the objects that a scope is granted for; none: it is not granted for single objects."""
+    return list(token.waba_ids if scope.startswith(_OF_ACCOUNTS) else token.assets.get(ASSET_SCOPES.get(scope, ""), ()))
 
 
 async def save_token(state: SimulatorState, token: Token) -> Token:

@@ -20,7 +20,7 @@ Statement = tuple[str, Values | tuple[Any, ...]]
 """SQL and the values of its parameters, by name or in order."""
 
 _log = log("simulator")
-FILE_REVISION: Final = 7
+FILE_REVISION: Final = 8
 _STATE: Final = """
 CREATE TABLE IF NOT EXISTS state (  -- values found by their key alone: see `keyed_store`
     position INTEGER PRIMARY KEY, kind TEXT NOT NULL, owner TEXT NOT NULL, key TEXT NOT NULL,
