@@ -1,6 +1,6 @@
 """The declared data of a screen: its schema, its examples, and the type of each field.
 
-Source: the operator's pages "Flow JSON", declaring screen properties, and "Error codes", screen data model errors.
+Source: public pages "Flow JSON", declaring screen properties, and "Validator of Flow JSON", data of screens.
 """
 
 from typing import Final
@@ -10,26 +10,37 @@ from waypost.flow_json.errors import Violations, root_text
 from waypost.flow_json.flow import FlowView
 from waypost.flow_json.nodes import Node
 
-DATA_TYPES: Final = ("string", "number", "boolean", "object", "array", "integer")
+DATA_TYPES: Final = ("array", "boolean", "integer", "null", "number", "object", "string")
+REQUIRED: Final = "required"
+"""Not a field: the list of those that must be there."""
 EXAMPLE: Final = "__example__"
 
 
-def check_data_models(view: FlowView, violations: Violations) -> None:
-    """Check the declarations of each screen."""
+def check_declarations(view: FlowView, violations: Violations) -> None:
+    """Check the shape: each field is declared with a type and an example."""
     for screen in view.screens:
         for name, node in screen.declared_data.items():
-            if not isinstance(node.value, dict):
-                path = root_text(node.path)
-                violations.add(errors.INVALID_TYPE, node, path=path, expected="object", found=node.type_name)
-            elif _check_schema(node, violations):
-                _check_example(name, node, violations)
+            expected = "array" if name == REQUIRED else "object"
+            if node.type_name != expected:
+                violations.add(errors.INVALID_TYPE, node, name=name, expected=expected, found=node.type_name)
+            elif name != REQUIRED:
+                for member in (EXAMPLE, "type"):
+                    if member not in node.members:
+                        violations.add(errors.MISSING_PROPERTY, node, name=member)
+
+
+def check_data_models(view: FlowView, violations: Violations) -> None:
+    """Check the declarations of each screen, and their examples against them."""
+    for screen in view.screens:
+        for name, node in screen.declared_data.items():
+            if name != REQUIRED and _check_schema(node, violations):
+                _check_value(node.members[EXAMPLE], node, node.members[EXAMPLE], violations)
 
 
 def declared_type(schema: Node | None) -> str:
     """Return the JSON type that a schema declares; empty if it declares none."""
     type_node = schema.members.get("type") if schema is not None else None
-    name = (type_node.text if type_node is not None else None) or ""
-    return "number" if name == "integer" else name
+    return (type_node.text if type_node is not None else None) or ""
 
 
 def _check_schema(schema: Node, violations: Violations) -> bool:
@@ -42,16 +53,14 @@ def _check_schema(schema: Node, violations: Violations) -> bool:
         violations.add(errors.TYPE_NOT_TEXT, type_node)
         return False
     if type_node.text not in DATA_TYPES:
-        violations.add(errors.UNKNOWN_TYPE, type_node, values=", ".join(DATA_TYPES[:-1]), found=type_node.text)
+        violations.add(errors.INVALID_CHOICE, type_node, values=", ".join(DATA_TYPES))
         return False
     if type_node.text == "array":
         return _check_items(schema, violations)
     if type_node.text == "object":
         properties = schema.members.get("properties")
-        if properties is None:
-            violations.add(errors.NO_PROPERTIES, schema)
-            return False
-        checked = [_check_member(member, violations) for member in properties.members.values()]
+        members = properties.members.values() if properties is not None else ()
+        checked = [_check_member(member, violations) for member in members]
         return all(checked)
     return True
 
@@ -76,24 +85,28 @@ def _check_member(schema: Node, violations: Violations) -> bool:
     return _check_schema(schema, violations)
 
 
-def _check_example(name: str, schema: Node, violations: Violations) -> None:
-    example = schema.members.get(EXAMPLE)
-    if example is None:
-        violations.add(errors.NO_EXAMPLE, schema, name=name)
-    else:
-        _check_value(example, schema, violations)
-
-
-def _check_value(value: Node, schema: Node, violations: Violations) -> None:
+def _check_value(value: Node, schema: Node, example: Node, violations: Violations) -> None:
+    """Check a value within an example; what is wrong is reported at the example, as the operator does."""
     expected = declared_type(schema)
-    if value.type_name != expected:
-        violations.add(errors.EXAMPLE_TYPE, value, expected=expected, found=value.type_name)
-    elif expected == "array":
+    if not is_of_type(value, expected):
+        violations.add(errors.EXAMPLE_TYPE, example, expected=expected, found=value.type_name)
+    elif expected == "array" and "items" in schema.members:
         items = schema.members["items"]
-        if isinstance(items.value, dict):
-            for item in value.items:
-                _check_value(item, items, violations)
+        for item in value.items if isinstance(items.value, dict) else ():
+            _check_value(item, items, example, violations)
     elif expected == "object":
-        for name, member in schema.members["properties"].members.items():
+        required = schema.members.get(REQUIRED)
+        for one in required.items if required is not None else ():
+            if one.text is not None and one.text not in value.members:
+                violations.add(errors.EXAMPLE_LACKS, example, name=one.text)
+        properties = schema.members.get("properties")
+        for name, member in properties.members.items() if properties is not None else ():
             if name in value.members and isinstance(member.value, dict):
-                _check_value(value.members[name], member, violations)
+                _check_value(value.members[name], member, example, violations)
+
+
+def is_of_type(value: Node, expected: str) -> bool:
+    """Return True if a value has a declared type."""
+    if expected == "integer":
+        return value.type_name == "number" and (isinstance(value.value, int) or value.value.is_integer())
+    return value.type_name == expected

@@ -1,7 +1,7 @@
 """Expressions of Flow JSON: references such as `${data.x}`, conditions, and nested expressions in backticks.
 
-Source: the operator's pages "Flow JSON", properties, and "Components", If; the words of errors are those of its page
-"Error codes".
+Source: public pages "Flow JSON", properties, and "Components", If; the words of errors are those of public pages "Error
+codes" and "Validator of Flow JSON".
 """
 
 import re
@@ -56,9 +56,12 @@ Expression: TypeAlias = FieldReference | Literal | Operation | Concatenation
 
 
 class ExpressionError(ValueError):
-    """An expression is not valid; the text says why, with the column in the expression, from 1."""
+    """An expression is not valid; the text says why, with the column in the expression, from 0."""
 
 
+# Source: public page "Validator of Flow JSON": a property that is no text begins with the first, a text is the second.
+_BEGINS: Final = re.compile(r"\$\{(?:screen\.[a-zA-Z,_]*\.)?(?:data|form)(?:\.[\w-]+)+\}")
+_BINDING: Final = re.compile(r"\$\{(?:screen\.[a-zA-Z,_]*\.)?(?:data|form)\..*\}")
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
 _NAME: Final = r"[^.\s{}$`]+"
 _PATH: Final = re.compile(rf"(?:screen\.(?P<screen>{_NAME})\.)?(?P<scope>data|form)\.(?P<names>{_NAME}(?:\.{_NAME})*)")
@@ -72,8 +75,10 @@ _PRECEDENCE: Final = (("||",), ("&&",), ("==", "!="), ("<", "<=", ">", ">="), ("
 _LOGICAL: Final = ("||", "&&")
 _ORDERED: Final = ("<", "<=", ">", ">=")
 _COMPARISONS: Final = ("==", "!=", *_ORDERED)
+_ARITHMETIC: Final = ("+", "-", "*", "/", "%")
 MAX_CHARS: Final = 10_000
-_MAX_DEPTH: Final = 50
+MAX_OPERATORS: Final = 100
+_MAX_DEPTH: Final = 20
 
 
 def read_expression(text: str) -> Expression | None:
@@ -87,9 +92,19 @@ def read_expression(text: str) -> Expression | None:
         return _read_reference(text)
     if is_nested(text):
         return parse_expression(text[1:-1], may_join=True)
-    if _REFERENCE.search(text) is not None:
-        raise ExpressionError("A reference and other text cannot be mixed; a nested expression stands in backticks.")
+    if is_binding(text):
+        raise ExpressionError("A reference and other text cannot be mixed.")
     return None
+
+
+def is_reference(text: str) -> bool:
+    """Return True if a text begins with a reference, as the operator reads a property that is no text."""
+    return _BEGINS.match(text) is not None
+
+
+def is_binding(text: str) -> bool:
+    """Return True if a text begins and ends like a reference, as the operator reads a property that is a text."""
+    return _BINDING.fullmatch(text) is not None
 
 
 def is_nested(text: str) -> bool:
@@ -107,10 +122,13 @@ def parse_expression(text: str, *, may_join: bool = False) -> Expression:
         ExpressionError: it is not valid.
     """
     if not text.strip():
-        raise ExpressionError("Expected property to contain at least one operand.")
+        raise ExpressionError("Expected property 'condition' to contain at least one operand.")
     if len(text) > MAX_CHARS:
         raise ExpressionError(f"An expression has at most {MAX_CHARS} characters.")
-    parser = _Parser(list(_tokens(text)), may_join)
+    tokens = list(_tokens(text))
+    if sum(token.kind == "operator" for token in tokens) > MAX_OPERATORS:
+        raise ExpressionError(f"An expression has at most {MAX_OPERATORS} operators and parentheses.")
+    parser = _Parser(tokens, may_join)
     expression = parser.read_joined(0)
     parser.expect_end()
     return expression
@@ -131,11 +149,14 @@ def references(expression: Expression) -> Iterator[FieldReference]:
             pass
 
 
-def expression_type(expression: Expression, type_of: Callable[[FieldReference], str]) -> str:
+def expression_type(
+    expression: Expression, type_of: Callable[[FieldReference], str], *, is_nested_one: bool = True
+) -> str:
     """Return the JSON type of an expression's value; empty if it is not known.
 
     Args:
         type_of: the type of a field; empty if it is not known.
+        is_nested_one: False for a condition without backticks.
 
     Raises:
         ExpressionError: an operator has operands of the wrong type, or only literals.
@@ -148,14 +169,13 @@ def expression_type(expression: Expression, type_of: Callable[[FieldReference], 
         case Concatenation():
             for member in expression.members:
                 expression_type(member, type_of)
-                if isinstance(member, Operation) and not member.is_enclosed and _gives_boolean(member):
-                    raise ExpressionError(
-                        f"Wrong positioning of operator '{member.operator}'. It cannot be used in concatenation."
-                    )
             return "string"
         case Operation():
-            types = [expression_type(operand, type_of) for operand in expression.operands]
-            _check_operands(expression, types)
+            types = [expression_type(one, type_of, is_nested_one=is_nested_one) for one in expression.operands]
+            if is_nested_one:
+                _check_nested(expression, types)
+            else:
+                _check_condition(expression, types)
             return "boolean" if _gives_boolean(expression) else "number"
 
 
@@ -169,24 +189,48 @@ def _literal_type(literal: Literal) -> str:
     return "string" if isinstance(literal.value, str) else "number"
 
 
-def _check_operands(operation: Operation, types: list[str]) -> None:
+def _check_nested(operation: Operation, types: list[str]) -> None:
+    operator = operation.operator
+    if operator in {"==", "!="}:
+        if len({name for name in types if name}) > 1:
+            raise ExpressionError(f"Operation '{operator}' can only be used to compare values with same type.")
+    elif operator == "!" and types[0] not in {"", "boolean"}:
+        raise ExpressionError("Operation '!' can only be used before booleans.")
+    elif operator in _LOGICAL and any(name not in {"", "boolean"} for name in types):
+        raise ExpressionError(f"Operation '{operator}' can only be used with booleans.")
+    elif operator not in {"!", "%", *_LOGICAL} and any(name not in {"", "number"} for name in types):
+        raise ExpressionError(f"Operation '{operator}' can only be used with numbers.")
+
+
+def _check_condition(operation: Operation, types: list[str]) -> None:
     operator, column = operation.operator, operation.column
-    if operator in {"!", *_LOGICAL}:
-        wanted = "boolean"
-    elif operator in {"==", "!="}:
-        known = {name for name in types if name}
-        if len(known) > 1 or known & {"array", "object"}:
-            raise ExpressionError(f"Type mismatch in an equality operation at column {column}.")
-        wanted = ""
-    else:
-        wanted = "number"
-    if wanted and any(name not in {"", wanted} for name in types):
-        raise ExpressionError(f"Operator '{operator}' at column {column} takes operands of type {wanted}.")
-    is_compared = operator in {*_LOGICAL, *_COMPARISONS}
-    if is_compared and all(isinstance(operand, Literal) for operand in operation.operands):
+    left, right = operation.operands[0], operation.operands[-1]
+    for operand, name in zip(operation.operands, types, strict=True):
+        if name in {"array", "object"}:
+            raise ExpressionError(f"Operand '{_text(operand)}' with type '{name}' is not supported.")
+    if operator != "!" and isinstance(left, Literal) and isinstance(right, Literal):
         raise ExpressionError(
             f"An operator cannot not have literals on both sides. Found invalid syntax at column {column}."
         )
+    if operator in {"==", "!="}:
+        if "" not in types and types[0] != types[1]:
+            raise ExpressionError(
+                f"Type mismatch in an equality operation between '{_text(left)}' and '{_text(right)}' at column {column}."
+            )
+        return
+    wanted = "number" if operator in _ORDERED else "boolean"
+    if types[0] not in {"", wanted} and operator != "!":
+        raise ExpressionError(
+            f"Wrong positioning of operator '{operator}'. It cannot be used after '{_text(left)}' at column {column}."
+        )
+    if types[-1] not in {"", wanted}:
+        raise ExpressionError(
+            f"Wrong positioning of operand '{_text(right)}'. It cannot be used after '{operator}' at column {column}."
+        )
+
+
+def _text(operand: Expression) -> str:
+    return operand.text if isinstance(operand, FieldReference | Literal) else "(...)"
 
 
 def _read_reference(text: str) -> FieldReference:
@@ -209,11 +253,11 @@ def _tokens(text: str) -> Iterator[_Token]:
     at = 0
     while (match := _TOKEN.match(text, at)) is not None:
         kind = match.lastgroup or ""
-        column = match.start(kind) + 1
+        column = match.start(kind)
         if kind == "other":
             missing = "Missing closing quote for string." if match[kind] == "'" else None
             wrong = "Invalid operator" if match[kind] in "=&|" else "Unexpected character"
-            raise ExpressionError(missing or f"{wrong} '{match[kind]}' found at column {column}.")
+            raise ExpressionError(missing or f"{wrong} '{match[kind]}' at column {column}.")
         yield _Token(kind, match[kind], column)
         at = match.end()
 
@@ -236,7 +280,9 @@ class _Parser:
         while (token := self._peek()) is not None and token.text != ")":
             if not self._may_join:
                 before = self._tokens[self._at - 1]
-                raise ExpressionError(f"Missing operator between '{before.text}' and '{token.text}'.")
+                raise ExpressionError(
+                    f"Missing operator between '{before.text}' and '{token.text}' at column {token.column}."
+                )
             members.append(self._read_level(0, depth))
         return members[0] if len(members) == 1 else Concatenation(tuple(members))
 
@@ -245,6 +291,8 @@ class _Parser:
             return self._read_operand(depth)
         left = self._read_level(level + 1, depth)
         while (token := self._peek()) is not None and token.kind == "operator" and token.text in _PRECEDENCE[level]:
+            if token.text in _ARITHMETIC and not self._may_join:  # a condition without backticks only compares
+                raise ExpressionError(f"Unexpected character '{token.text}' at column {token.column}.")
             self._at += 1
             left = Operation(token.text, (left, self._read_level(level + 1, depth)), token.column)
         return left
@@ -266,8 +314,10 @@ class _Parser:
                 return Literal(float(token.text) if "." in token.text else int(token.text), token.text)
             case "word" if token.text in {"true", "false"}:
                 return Literal(token.text == "true", token.text)
+            case "word" if token.text == "null":
+                raise ExpressionError("The keyword 'null' is reserved, please use another expression instead.")
             case "word":
-                raise ExpressionError(f"Invalid operand format '{token.text}' found at column {token.column}.")
+                raise ExpressionError(f"Invalid operand format '{token.text}' at column {token.column}.")
             case _:
                 return self._read_prefixed(token, depth)
 
@@ -279,12 +329,14 @@ class _Parser:
         if token.text == "-":
             number = self._peek()
             if number is None or number.kind != "number":
-                raise ExpressionError("A numerical value is expected to follow the negative sign.")
+                raise ExpressionError(
+                    f"A numerical value is expected to follow the negative sign at column {token.column}."
+                )
             self._at += 1
             return Literal(-float(number.text), f"-{number.text}")
         if token.text == ")":
             raise ExpressionError(f"Missing opening parenthesis for the closing parenthesis at column {token.column}.")
-        raise ExpressionError(f"Invalid operator '{token.text}' found at column {token.column}.")
+        raise ExpressionError(f"Invalid operator '{token.text}' at column {token.column}.")
 
     def _read_enclosed(self, opening: _Token, depth: int) -> Expression:
         following = self._peek()

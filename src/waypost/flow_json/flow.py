@@ -29,6 +29,15 @@ class PlacedComponent:
         """Its type."""
         return self.kind.type
 
+    @property
+    def value_type(self) -> str:
+        """The JSON type of its value; empty if it has none."""
+        if self.type == "TextInput" and self.text("input-type") in {"number", "passcode"}:
+            return "number"
+        if self.type == "CalendarPicker" and self.text("mode") == "range":
+            return "object"
+        return self.kind.value_type
+
     def text(self, name: str) -> str:
         """Return a property that is a text; empty if it is none."""
         member = self.node.members.get(name)
@@ -54,6 +63,15 @@ class ScreenView:
         """Its declared data."""
         node = self.node.members.get("data")
         return node.members if node is not None else {}
+
+    @property
+    def names(self) -> dict[str, list["PlacedComponent"]]:
+        """Its components by name, without the Form."""
+        found: dict[str, list[PlacedComponent]] = {}
+        for one in self.components:
+            if one.text("name") and one.type != "Form":
+                found.setdefault(one.text("name"), []).append(one)
+        return found
 
     @property
     def is_terminal(self) -> bool:

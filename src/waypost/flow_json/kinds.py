@@ -10,18 +10,40 @@ ALWAYS: Final[Version] = (2, 1)
 
 
 @dataclass(frozen=True)
+class TextPattern:
+    """A regular expression that a text must match.
+
+    Attributes:
+        rule: what it means, for the message after "should".
+        since: the version that brought it.
+    """
+
+    pattern: str
+    rule: str
+    since: Version = ALWAYS
+
+
+@dataclass(frozen=True)
 class TextKind:
     """A text.
 
     Attributes:
-        pattern: a regular expression that it must match.
-        rule: what the pattern means, for the message.
+        filled: the version from which it must not be blank; None: it may always be.
+        min_chars: counts in versions in which it may be blank.
+        patterns: the last one that a version has counts.
+        format: `uri` or `regex`; empty: any.
     """
 
     max_chars: int | None = None
-    may_be_blank: bool = True
-    pattern: str = ""
-    rule: str = ""
+    filled: Version | None = (6, 0)
+    min_chars: int = 0
+    patterns: tuple[TextPattern, ...] = ()
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class NameKind:
+    """A name of a component: from 6.0 on neither a reference nor a nested expression."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +57,23 @@ class NumberKind:
 
     Attributes:
         is_integer: True if it must have no fraction.
-        may_be_text: True if it may be written as a text of digits.
     """
 
     minimum: float | None = None
     maximum: float | None = None
-    is_integer: bool = True
-    may_be_text: bool = False
+    is_integer: bool = False
 
 
 @dataclass(frozen=True)
 class EnumKind:
-    """One of some texts; others may come with a version."""
+    """One of some texts.
+
+    Attributes:
+        is_constant: True if the operator checks each of them for itself, which gives another error.
+    """
 
     values: tuple[str, ...]
+    is_constant: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,9 +83,14 @@ class DateKind:
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A JPEG, PNG or WEBP file in base64, at most so many kilobytes."""
+    """A JPEG, PNG or WEBP file in base64, at most so many kilobytes.
+
+    Attributes:
+        is_checked: True if the operator checks that it is base64.
+    """
 
     max_kb: int | None = None
+    is_checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,21 +110,33 @@ class ListKind:
     kind: "Kind"
     min_items: int = 0
     max_items: int | None = None
+    """More are not shown, unless the operator refuses them."""
+    has_hard_maximum: bool = False
 
 
 @dataclass(frozen=True)
 class MapKind:
-    """An object whose members have names that the author chooses, and values of one kind."""
+    """An object whose members have names that the author chooses, and values of one kind.
+
+    Attributes:
+        patterns: of the names.
+    """
 
     kind: "Kind"
+    patterns: tuple[TextPattern, ...] = ()
 
 
 @dataclass(frozen=True)
 class ObjectKind:
-    """An object with declared members."""
+    """An object with declared members.
+
+    Attributes:
+        is_open: True if other members are no error of the shape.
+    """
 
     properties: tuple["Property", ...]
     name: str
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,9 +152,11 @@ class ActionKind:
 
     Attributes:
         names: of each allowed action the version that brought it here.
+        is_selection: True for an action of a selection: the operator gives other errors, and it needs a payload.
     """
 
     names: Mapping[str, Version]
+    is_selection: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,11 +165,9 @@ class ComponentsKind:
 
     Attributes:
         allowed: of each allowed type the version that brought it here; None: every type.
-        may_be_empty: False if there must be one.
     """
 
     allowed: Mapping[str, Version] | None = None
-    may_be_empty: bool = True
 
 
 @dataclass(frozen=True)
@@ -137,6 +179,7 @@ class AnyKind:
 
 Kind: TypeAlias = (
     TextKind
+    | NameKind
     | BooleanKind
     | NumberKind
     | EnumKind
@@ -180,6 +223,7 @@ class Property:
 # Source: the operator's page "Flow JSON", properties: the types that a reference may have where a kind is expected.
 _TYPES: Final[dict[type, tuple[str, ...]]] = {
     TextKind: ("string",),
+    NameKind: ("string",),
     BooleanKind: ("boolean",),
     EnumKind: ("string",),
     DateKind: ("string",),
@@ -191,11 +235,16 @@ _TYPES: Final[dict[type, tuple[str, ...]]] = {
 }
 
 
+def pattern_of(patterns: tuple[TextPattern, ...], version: Version) -> TextPattern | None:
+    """Return the pattern that counts in a version."""
+    return next((one for one in reversed(patterns) if one.since <= version), None)
+
+
 def json_types(kind: Kind) -> tuple[str, ...]:
     """Return the JSON types that a value of a kind may have; empty: all."""
     match kind:
         case NumberKind():
-            return ("number", "string") if kind.may_be_text else ("number",)
+            return ("integer",) if kind.is_integer else ("number",)
         case EitherKind():
             return tuple(dict.fromkeys(name for one in kind.kinds for name in json_types(one)))
         case AnyKind():

@@ -1,6 +1,9 @@
 """Checks of references and expressions: each field exists, and has the type that its property needs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from waypost.flow_json import errors
 from waypost.flow_json.data_model import declared_type
@@ -10,12 +13,21 @@ from waypost.flow_json.expressions import (
     ExpressionError,
     FieldReference,
     Literal,
-    Operation,
     expression_type,
+    is_nested,
     references,
 )
 from waypost.flow_json.flow import FlowView, PlacedComponent, ScreenView
-from waypost.flow_json.kinds import ConditionKind, Kind, ListKind, ObjectKind, ReferenceKind, json_types
+from waypost.flow_json.kinds import (
+    ActionKind,
+    BooleanKind,
+    ConditionKind,
+    Kind,
+    ListKind,
+    ObjectKind,
+    ReferenceKind,
+    json_types,
+)
 from waypost.flow_json.nodes import Node
 from waypost.flow_json.schema import DynamicValue
 
@@ -25,14 +37,69 @@ class ResolvedReference:
     """The field that a reference leads to.
 
     Attributes:
-        type: its JSON type; empty if it is not known.
+        type: its JSON type, as it is declared; empty if it is not known.
         schema: its declaration, of data.
         component: the input, of a form.
+        pointer: to the declaration, of data.
     """
 
     type: str
     schema: Node | None = None
     component: PlacedComponent | None = None
+    pointer: str = ""
+
+
+class Lack(StrEnum):
+    """Why a reference leads nowhere."""
+
+    SCREEN = "screen"
+    OWN_SCREEN = "own screen"
+    DATA = "data"
+    NAME = "name"
+    MEMBER = "member"
+    LIST = "list"
+    FIELD = "field"
+    FORM = "form"
+    VERSION = "version"
+
+
+@dataclass(frozen=True)
+class MissingReference:
+    """A reference that leads nowhere.
+
+    Attributes:
+        member: the name that is not there.
+        referenced: the screen where it should be.
+    """
+
+    reason: Lack
+    reference: FieldReference
+    member: str = ""
+    referenced: str = ""
+
+
+# fmt: off
+PROPERTY_RULES: Final[Mapping[Lack, FlowRule]] = {
+    Lack.SCREEN: errors.GLOBAL_NO_SCREEN,
+    Lack.OWN_SCREEN: errors.GLOBAL_OWN_SCREEN,
+    Lack.DATA: errors.MISSING_DATA,
+    Lack.NAME: errors.DATA_NAME,
+    Lack.MEMBER: errors.NO_MEMBER,
+    Lack.LIST: errors.INDEX_IN_LIST,
+    Lack.FIELD: errors.MISSING_FIELD,
+    Lack.FORM: errors.FORM_AS_DATA,
+    Lack.VERSION: errors.GLOBAL_BEFORE_4,
+}
+PAYLOAD_RULES: Final[Mapping[Lack, FlowRule]] = {
+    **dict.fromkeys(Lack, errors.MISSING_PAYLOAD_DATA),
+    Lack.SCREEN: errors.MISSING_PAYLOAD_SCREEN,
+    Lack.FIELD: errors.MISSING_FORM_FIELD,
+    Lack.FORM: errors.FORM_AS_VALUE,
+    Lack.VERSION: errors.GLOBAL_BEFORE_4,
+}
+# fmt: on
+_UNCHECKED_TYPES: Final = ("init-value", "error-message")
+"""Properties whose expressions the operator does not evaluate."""
 
 
 class ReferenceCheck:
@@ -43,133 +110,178 @@ class ReferenceCheck:
         self._view = view
         self._violations = violations
         self._by_id = view.screens_by_id
+        self._by_path = {screen.node.path: screen for screen in view.screens}
+        self._names = {screen.screen_id: screen.names for screen in view.screens}
 
     def check_dynamic(self, values: list[DynamicValue]) -> None:
-        """Check the expressions of components and screens."""
+        """Check the expressions of components."""
         for value in values:
             screen = self.screen_of(value.node)
             if screen is None:
                 continue
-            found = self.check_expression(value.expression, value.node, screen, value.name)
-            if found is not None:
-                self._check_kind(value, found)
+            if isinstance(value.kind, ConditionKind) and not is_nested(value.node.text or ""):
+                self._check_condition(value, screen)
+            elif is_nested(value.node.text or ""):
+                self._check_nested(value, screen)
+            elif isinstance(value.expression, FieldReference):
+                self._check_plain(value, value.expression, screen)
 
     def screen_of(self, node: Node) -> ScreenView | None:
         """Return the screen in which a node stands."""
-        path = node.path[:2]
-        return next((screen for screen in self._view.screens if screen.node.path == path), None)
-
-    def check_expression(
-        self, expression: Expression, node: Node, screen: ScreenView, name: str, *, is_payload: bool = False
-    ) -> ResolvedReference | None:
-        """Return an expression's type; None if a reference leads nowhere, which is reported."""
-        fields: dict[FieldReference, ResolvedReference] = {}
-        for one in references(expression):
-            found = self.find(one, node, screen, is_payload=is_payload)
-            if found is None:
-                return None
-            fields[one] = found
-        if isinstance(expression, FieldReference):
-            return fields[expression]
-        try:
-            return ResolvedReference(expression_type(expression, lambda one: fields[one].type))
-        except ExpressionError as error:
-            self._violations.add(errors.INVALID_EXPRESSION, node, name=name, reason=error)
-            return None
+        return self._by_path.get(node.path[:2])
 
     def find(
-        self, one: FieldReference, node: Node, screen: ScreenView, *, is_payload: bool = False
-    ) -> ResolvedReference | None:
-        """Return what a reference leads to; None if nothing, which is reported."""
+        self, one: FieldReference, screen: ScreenView, *, may_name_itself: bool = False
+    ) -> ResolvedReference | MissingReference:
+        """Return what a reference leads to, or why it leads nowhere."""
         where = screen
         if one.screen is not None:
-            rule, values = self._check_screen(one, screen)
-            if rule is not None:
-                self._violations.add(rule, node, expression=one.text, screen=screen.screen_id, **values)
-                return None
+            if self._view.version < (4, 0):
+                return MissingReference(Lack.VERSION, one)
+            if one.screen == screen.screen_id and not may_name_itself:
+                return MissingReference(Lack.OWN_SCREEN, one)
+            if one.screen not in self._by_id:
+                return MissingReference(Lack.SCREEN, one, referenced=one.screen)
             where = self._by_id[one.screen]
-        found = self._find_field(one, where) if one.scope == "form" else self._find_data(one, where, node)
-        if found is None and one.screen is not None:
-            values = {"referenced": one.screen, "screen": screen.screen_id}
-            self._violations.add(errors.GLOBAL_MISSING, node, expression=one.text, **values)
-        elif found is None:
-            self._violations.add(
-                _missing(one, is_payload=is_payload), node, expression=one.text, screen=screen.screen_id
-            )
-        return found
+        return self._find_field(one, where) if one.scope == "form" else self._find_data(one, where)
 
-    def _check_screen(self, one: FieldReference, screen: ScreenView) -> tuple[FlowRule | None, dict[str, str]]:
-        if self._view.version < (4, 0):
-            return errors.GLOBAL_BEFORE_4, {"version": f"{self._view.version[0]}.{self._view.version[1]}"}
-        if one.screen == screen.screen_id:
-            return errors.GLOBAL_OWN_SCREEN, {"local": ".".join((one.scope, *one.names))}
-        if one.screen not in self._by_id:
-            return errors.GLOBAL_NO_SCREEN, {"referenced": one.screen or ""}
-        return None, {}
+    def type_of(self, expression: Expression, screen: ScreenView) -> str:
+        """Return the type of a nested expression; empty if it is not known.
 
-    def _find_field(self, one: FieldReference, screen: ScreenView) -> ResolvedReference | None:
-        component = screen.fields.get(one.names[0])
-        if component is None:
-            return None
-        if len(one.names) > 1 or component.type == "CalendarPicker":
-            return ResolvedReference("", component=component)
-        if component.text("input-type") == "number":
-            return ResolvedReference("", component=component)  # `${form.age} > 18`, and a text in its payload
-        return ResolvedReference(component.kind.value_type, component=component)
+        Raises:
+            ExpressionError: a field is missing, or an operator has operands of the wrong type.
+        """
+        fields: dict[FieldReference, str] = {}
+        for one in references(expression):
+            found = self.find(one, screen, may_name_itself=True)
+            if isinstance(found, MissingReference):
+                raise ExpressionError(
+                    f"The following property '{one.names[-1]}' does not exist in the screen data model."
+                )
+            fields[one] = _counted(found.type)
+        return expression_type(expression, fields.__getitem__)
 
-    def _find_data(self, one: FieldReference, screen: ScreenView, node: Node) -> ResolvedReference | None:
+    def report(
+        self, rules: Mapping[Lack, FlowRule], found: MissingReference, node: Node, screen: ScreenView, **values: str
+    ) -> None:
+        """Report a reference that leads nowhere."""
+        one = found.reference
+        kind = "Dynamic data" if one.screen is None else "Global Dynamic data"
+        referenced = found.referenced or one.screen or screen.screen_id
+        version = f"{self._view.version[0]}.{self._view.version[1]}"
+        values = {"kind": kind, "member": found.member, "referenced": referenced, "version": version, **values}
+        self._violations.add(rules[found.reason], node, expression=one.text, screen=screen.screen_id, **values)
+
+    def _find_field(self, one: FieldReference, screen: ScreenView) -> ResolvedReference | MissingReference:
+        name = ".".join(one.names)
+        component = next(iter(self._names[screen.screen_id].get(name, ())), None)
+        if component is not None and component.value_type:
+            return ResolvedReference(component.value_type, component=component)
+        is_form = any(form.text("name") == name for form in screen.components_with("Form"))
+        return MissingReference(Lack.FORM if is_form else Lack.FIELD, one, name)
+
+    def _find_data(self, one: FieldReference, screen: ScreenView) -> ResolvedReference | MissingReference:
         schema = screen.declared_data.get(one.names[0])
         if schema is None:
-            return None
+            return MissingReference(Lack.DATA, one, one.names[0])
+        if any("-" in name or "'" in name for name in one.names):
+            return MissingReference(Lack.NAME, one)
+        pointer = f"screens[{screen.node.path[1]}].data.{'.properties.'.join(one.names)}"
         for name in one.names[1:]:
             if declared_type(schema) == "array":
-                self._violations.add(errors.INDEX_IN_LIST, node, expression=one.text, name=name)
-                return ResolvedReference("")
+                return MissingReference(Lack.LIST, one, name, screen.screen_id)
+            if declared_type(schema) != "object":
+                return MissingReference(Lack.DATA, one, name)
             properties = schema.members.get("properties")
-            if properties is None:
-                return ResolvedReference("")
-            schema = properties.members.get(name)
-            if schema is None:
-                return None
-        return ResolvedReference(declared_type(schema), schema)
+            member = properties.members.get(name) if properties is not None else None
+            if member is None:
+                return MissingReference(Lack.MEMBER, one, name, screen.screen_id)
+            schema = member
+        return ResolvedReference(declared_type(schema), schema, pointer=pointer)
 
-    def _check_kind(self, value: DynamicValue, found: ResolvedReference) -> None:
-        expected = json_types(value.kind)
-        if isinstance(value.kind, ConditionKind):
-            self._check_condition(value, found.type)
-        elif isinstance(value.kind, ReferenceKind) or not found.type or not expected:
-            return
-        elif found.type not in expected and not _is_joined_text(value.expression, expected):
-            one = errors.DATA_TYPE if len(expected) == 1 else errors.DATA_TYPES
-            text = value.node.text
-            self._violations.add(one, value.node, expression=text, expected=", ".join(expected), found=found.type)
+    def _check_plain(self, value: DynamicValue, one: FieldReference, screen: ScreenView) -> None:
+        found = self.find(one, screen)
+        if isinstance(found, MissingReference):
+            values = {"name": value.name, "component": value.component}
+            self.report(PROPERTY_RULES, found, value.node, screen, **values)
         elif found.schema is not None:
-            self._check_properties(value.node, value.kind, found.schema, value.expression)
+            wrong = _mismatch(value.kind, found.schema, found.pointer)
+            if wrong is not None:
+                rule, values = wrong
+                self._violations.add(rule, value.node, expression=one.text, **values)
+        elif found.type and _types(value.kind) and found.type not in _types(value.kind):
+            kind = "form data" if one.screen is None else "global form data"
+            expected = ", ".join(_types(value.kind))
+            self._violations.add(errors.FIELD_TYPE, value.node, kind=kind, expression=one.text, expected=expected)
 
-    def _check_condition(self, value: DynamicValue, found: str) -> None:
-        if isinstance(value.expression, Literal):
-            self._violations.add(errors.CONDITION_LITERAL, value.node)
-        elif found not in {"", "boolean"}:
-            self._violations.add(errors.CONDITION_TYPE, value.node, found=found)
-
-    def _check_properties(self, node: Node, kind: Kind, schema: Node, expression: Expression) -> None:
-        """Check that the items of a declared list have what each must have: options an id and a title."""
-        items = schema.members.get("items")
-        if not isinstance(kind, ListKind) or not isinstance(kind.kind, ObjectKind) or items is None:
+    def _check_nested(self, value: DynamicValue, screen: ScreenView) -> None:
+        if value.name in _UNCHECKED_TYPES:
             return
-        properties = items.members.get("properties")
-        for one in kind.kind.properties:
-            if one.required is not None and properties is not None and one.name not in properties.members:
-                text = expression.text if isinstance(expression, FieldReference) else ""
-                self._violations.add(errors.MISSING_SCHEMA, node, expression=text, name=one.name)
+        expected = ("boolean", "string") if isinstance(value.kind, ConditionKind) else _types(value.kind)
+        reason = ""
+        try:
+            found = self.type_of(value.expression, screen)
+            if found and expected and found not in map(_counted, expected):
+                reason = f"The expression return type is '{found}' which does not match the schema for the property."
+        except ExpressionError as error:
+            reason = str(error)
+        if reason:
+            values = {"expression": value.node.text, "reason": reason}
+            self._violations.add_at_name(errors.INVALID_NESTED, value.node, **values)
+
+    def _check_condition(self, value: DynamicValue, screen: ScreenView) -> None:
+        """Check a condition without backticks, which reads fields but no members of them."""
+        types: dict[FieldReference, str] = {}
+        for one in references(value.expression):
+            found = self.find(one, screen, may_name_itself=True)
+            if isinstance(found, MissingReference) or len(one.names) > 1 or found.type == "object":
+                self._violations.add(
+                    errors.CONDITION_DATA, value.node, name=next(iter(one.names)), screen=screen.screen_id
+                )
+                return
+            types[one] = _counted(found.type)
+        if isinstance(value.expression, Literal):
+            rule = errors.CONDITION_LITERAL if isinstance(value.expression.value, bool) else errors.CONDITION_TYPE
+            self._violations.add(rule, value.node)
+            return
+        try:
+            found_type = expression_type(value.expression, types.__getitem__, is_nested_one=False)
+        except ExpressionError as error:
+            self._violations.add(errors.INVALID_CONDITION, value.node, reason=error)
+            return
+        if found_type not in {"", "boolean"}:
+            self._violations.add(errors.CONDITION_TYPE, value.node)
 
 
-def _is_joined_text(expression: Expression, expected: tuple[str, ...]) -> bool:
-    """Return True where a calculated value stands for a text: it is written as one."""
-    return isinstance(expression, Operation) and "string" in expected
+def _counted(name: str) -> str:
+    """Return a type as an expression sees it: an integer is a number."""
+    return "number" if name == "integer" else name
 
 
-def _missing(one: FieldReference, *, is_payload: bool) -> FlowRule:
-    if one.scope == "form":
-        return errors.MISSING_FORM_FIELD if is_payload else errors.MISSING_FIELD
-    return errors.MISSING_PAYLOAD_DATA if is_payload else errors.MISSING_DATA
+def _types(kind: Kind) -> tuple[str, ...]:
+    return ("string",) if isinstance(kind, ReferenceKind) else json_types(kind)
+
+
+def _mismatch(kind: Kind, schema: Node, pointer: str) -> tuple[FlowRule, dict[str, str]] | None:
+    """Return what a declaration lacks for a property: its type, and of lists and objects what is in it."""
+    expected = _types(kind)
+    if expected and declared_type(schema) not in expected:
+        rule = errors.DATA_TYPE if len(expected) == 1 else errors.DATA_TYPES
+        return rule, {"pointer": pointer, "expected": ", ".join(expected)}
+    if isinstance(kind, ListKind):
+        items = schema.members.get("items")
+        return _mismatch(kind.kind, items, f"{pointer}.items") if items is not None and items.members else None
+    if not isinstance(kind, ObjectKind):
+        return None
+    properties = schema.members.get("properties")
+    members = properties.members if properties is not None else {}
+    for one in kind.properties:
+        member = members.get(one.name)
+        if member is None and one.required is not None:
+            return errors.MISSING_SCHEMA, {"name": one.name}
+        # An option's `enabled` may be a text, too: a reference.
+        is_free = isinstance(one.kind, ActionKind) or (isinstance(one.kind, BooleanKind) and one.is_dynamic)
+        wrong = _mismatch(one.kind, member, f"{pointer}.properties.{one.name}") if member and not is_free else None
+        if wrong is not None:
+            return wrong
+    return None

@@ -1,14 +1,15 @@
 """Checks of the routing model: the graph of screens, as it is declared or as navigate actions make it.
 
-Source: the operator's pages "Flow JSON", routing rules, and "Error codes", routing model errors.
+Source: public pages "Flow JSON", routing rules, and "Validator of Flow JSON", routing model.
 """
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from waypost.flow_json import errors
-from waypost.flow_json.components import MAX_BRANCHES
+from waypost.flow_json.components import MAX_BRANCHES, MAX_SCREENS
 from waypost.flow_json.errors import Violations
-from waypost.flow_json.flow import FlowView, ScreenView
+from waypost.flow_json.flow import FlowView
 from waypost.flow_json.nodes import Node
 from waypost.flow_json.schema import FoundAction
 
@@ -17,8 +18,28 @@ _ENTRY_ADVICE = "Expected a screen with no inbound edges as the entry screen."
 _NAVIGATE_ENTRY_ADVICE = "Add a screen that is not used as the next screen in any of the navigate actions."
 
 
-def navigations(view: FlowView, actions: list[FoundAction]) -> dict[str, dict[str, Node]]:
-    """Return where navigate actions lead: of each screen the next ones, with the node that names it."""
+_FEWER_ACTIONS = " Reduce navigate actions for the screen."
+
+Routes: TypeAlias = Mapping[str, Mapping[str, Node]]
+"""Of each screen the next ones, with the node that names the route."""
+
+
+def check_routes(view: FlowView, actions: list[FoundAction], violations: Violations) -> None:
+    """Check the routing model, and that the actions agree with it."""
+    if len(view.screens) > MAX_SCREENS or not view.screens:
+        return  # reported; a graph of so many is not worth its time
+    by_action = _navigations(view, actions)
+    model = view.root.members.get("routing_model")
+    if model is None and view.has_endpoint:
+        violations.add(errors.DATA_API_NEEDS_ROUTES, view.root)
+    if model is None:
+        _check_generated(view, by_action, violations)
+    else:
+        _check_declared(view, model, by_action, violations)
+
+
+def _navigations(view: FlowView, actions: list[FoundAction]) -> dict[str, dict[str, Node]]:
+    """Return where navigate actions lead."""
     by_path = {screen.node.path: screen for screen in view.screens}
     routes: dict[str, dict[str, Node]] = {screen.screen_id: {} for screen in view.screens}
     for action in actions:
@@ -30,96 +51,83 @@ def navigations(view: FlowView, actions: list[FoundAction]) -> dict[str, dict[st
     return routes
 
 
-def check_routes(view: FlowView, actions: list[FoundAction], violations: Violations) -> None:
-    """Check the routing model, and that the actions agree with it."""
-    by_action = navigations(view, actions)
-    model = view.root.members.get("routing_model")
-    if model is None and view.has_endpoint:
-        violations.add_at_name(errors.DATA_API_NEEDS_ROUTES, view.root.members["data_api_version"])
-        return
-    if model is None:
-        _check_graph(view, by_action, view.root.members.get("screens"), violations, is_declared=False)
-        return
-    routes = _declared_routes(view, model, violations)
-    if routes is not None:
-        _check_graph(view, routes, model, violations, is_declared=True)
-        for source, destinations in by_action.items():
-            for destination, node in destinations.items():
-                is_known = destination in routes[source] or source in routes[destination]  # back is implicit
-                if not is_known and destination != source:
-                    violations.add(errors.MISSING_ROUTE, node, source=source, destination=destination)
-
-
-def _declared_routes(view: FlowView, model: Node, violations: Violations) -> dict[str, dict[str, Node]] | None:
-    """Return the declared routes; None if some lead to no screen, which is reported."""
-    known = {screen.screen_id for screen in view.screens}
-    destinations = {item.text for node in model.members.values() for item in node.items}
-    missing = [screen for screen in known if screen not in model.members and screen not in destinations]
-    if len(known) == 1 and not model.members:
-        missing = []
-    unknown = [screen for screen in model.members if screen not in known]
-    count = len(violations.found)
-    if missing:
-        violations.add_at_name(errors.SCREENS_NOT_ROUTED, model, screens=", ".join(sorted(missing)))
-    if unknown:
-        violations.add_at_name(errors.UNKNOWN_SOURCE, model.members[unknown[0]], screens=", ".join(unknown))
-    for node in model.members.values():
-        for item in node.items:
-            if item.text is not None and item.text not in known:
-                violations.add(errors.UNKNOWN_DESTINATION, item, screen=item.text)
-    if len(violations.found) > count:
-        return None
-    routes: dict[str, dict[str, Node]] = {screen.screen_id: {} for screen in view.screens}
-    for source, node in model.members.items():
-        routes[source] |= {item.text: item for item in node.items if item.text is not None}
-    return routes
-
-
-def _check_graph(
-    view: FlowView,
-    routes: Mapping[str, Mapping[str, Node]],
-    model: Node | None,
-    violations: Violations,
-    *,
-    is_declared: bool,
-) -> None:
-    if not routes or model is None:
-        return
-    nodes = {screen.screen_id: screen.node.members["id"] for screen in view.screens}
+def _check_generated(view: FlowView, by_action: Routes, violations: Violations) -> None:
+    """Check the routes that navigate actions make: a NavigationList may lead to each other screen."""
+    lists = {screen.screen_id for screen in view.screens if screen.components_with("NavigationList")}
+    ids = {screen.screen_id: screen.node.members["id"] for screen in view.screens}
+    routes = {
+        source: {**(ids if source in lists else {}), **destinations} for source, destinations in by_action.items()
+    }
+    for source in lists:
+        routes[source].pop(source, None)
     for source, destinations in routes.items():
         if len(destinations) > MAX_BRANCHES:
-            violations.add(errors.TOO_MANY_BRANCHES, nodes[source], limit=MAX_BRANCHES, screen=source)
-    backward = False
+            node = next(screen.node for screen in view.screens if screen.screen_id == source)
+            values = {"limit": MAX_BRANCHES, "screen": source, "advice": _FEWER_ACTIONS}
+            violations.add(errors.TOO_MANY_BRANCHES, node, **values)
+    entries = _entries(by_action)
+    if not entries and not lists:
+        violations.add(errors.NO_ENTRY, view.root.members["screens"], advice=_NAVIGATE_ENTRY_ADVICE)
+    if len(ids) > 1:
+        for screen in _unconnected(routes):
+            violations.add(errors.SCREEN_ALONE, ids[screen], via=_BY_NAVIGATE, screens=screen)
+    if not lists:
+        _check_ends(view, entries, routes, violations)
+
+
+def _check_declared(view: FlowView, model: Node, by_action: Routes, violations: Violations) -> None:
+    ids = {screen.screen_id: screen.node.members["id"] for screen in view.screens}
+    named = {item.text for node in model.members.values() for item in node.items}
+    for screen in view.screens:
+        if screen.screen_id not in model.members and screen.screen_id not in named and not screen.is_terminal:
+            violations.add(errors.MISSING_SCREENS, ids[screen.screen_id], screens=screen.screen_id)
+    routes: dict[str, dict[str, Node]] = {screen: {} for screen in ids}
+    for source, node in model.members.items():
+        if source not in ids:
+            violations.add_at_name(errors.INVALID_SCREENS, node, screens=source)
+        if len(node.items) > MAX_BRANCHES:
+            violations.add_at_name(errors.TOO_MANY_BRANCHES, node, limit=MAX_BRANCHES, screen=source, advice="")
+        for item in node.items:
+            if item.text == source:
+                violations.add_at_name(errors.LOOP, node, screens=source)
+            elif item.text not in ids:
+                violations.add(errors.INVALID_SCREENS, item, screens=item.text)
+            elif source in ids:
+                routes[source][item.text] = item
+    _check_back(routes, violations)
+    # From 7.3 on, a screen to which an action leads is no entry, either.
+    entries = _entries(routes, by_action if view.version >= (7, 3) else {})
+    if not entries:
+        violations.add(errors.NO_ENTRY, model, advice=_ENTRY_ADVICE)
+    for screen in _unconnected(routes):
+        violations.add(errors.SCREEN_ALONE, ids[screen], via="", screens=screen)
+    for screen in view.screens:
+        source = screen.screen_id
+        for destination in by_action[source]:
+            is_known = destination in routes[source] or source in routes[destination]  # back is implicit
+            if not is_known and destination != source and not screen.components_with("NavigationList"):
+                violations.add(errors.MISSING_ROUTE, ids[source], source=source, destination=destination)
+    _check_ends(view, entries, routes, violations)
+
+
+def _check_back(routes: Routes, violations: Violations) -> None:
+    """Check that no two screens lead to each other: back is implicit."""
+    seen: set[str] = set()
     for source, destinations in routes.items():
-        for destination, node in destinations.items():
-            order = list(routes)
-            if source == destination and is_declared:
-                violations.add(errors.LOOP, node, screens=source)
-                backward = True
-            elif source in routes[destination] and order.index(destination) < order.index(source):
-                values = {"source": destination, "destination": source}
-                violations.add(errors.BACKWARD_ROUTE, node, **values)
-                backward = True
-    if backward:
-        return
-    loop = _find_loop(routes)
-    reached = {destination for destinations in routes.values() for destination in destinations}
-    entries = [screen for screen in routes if screen not in reached]
-    if loop:
-        node = routes[loop[-1]][loop[0]]
-        violations.add(errors.LOOP, node, screens=", ".join(loop))
-    elif not entries:
-        advice = _ENTRY_ADVICE if is_declared else _NAVIGATE_ENTRY_ADVICE
-        violations.add_at_name(errors.NO_ENTRY, model, advice=advice)
-    alone = _unconnected(routes)
-    if alone:
-        via = "" if is_declared else _BY_NAVIGATE
-        violations.add(errors.SCREEN_ALONE, nodes[alone[0]], via=via, screens=", ".join(alone))
-    elif not loop:
-        _check_ends(view.screens, entries, routes, nodes, violations)
+        for destination in destinations:
+            if source in routes[destination] and not {source, destination} <= seen:
+                node = routes[destination][source]
+                violations.add(errors.BACKWARD_ROUTE, node, source=source, destination=destination)
+                seen |= {source, destination}
 
 
-def _find_loop(routes: Mapping[str, Mapping[str, Node]]) -> list[str]:
+def _entries(*several: Routes) -> list[str]:
+    """Return the screens to which none leads."""
+    reached = {destination for routes in several for one in routes.values() for destination in one}
+    return [screen for screen in several[0] if screen not in reached]
+
+
+def _find_loop(routes: Routes) -> list[str]:
     """Return the screens of one loop, in order; empty if there is none."""
     done: set[str] = set()
     for start in routes:
@@ -141,7 +149,7 @@ def _find_loop(routes: Mapping[str, Mapping[str, Node]]) -> list[str]:
     return []
 
 
-def _unconnected(routes: Mapping[str, Mapping[str, Node]]) -> list[str]:
+def _unconnected(routes: Routes) -> list[str]:
     """Return the screens without a connection, in any direction, with the first."""
     neighbours: dict[str, set[str]] = {screen: set(destinations) for screen, destinations in routes.items()}
     for source, destinations in routes.items():
@@ -156,15 +164,13 @@ def _unconnected(routes: Mapping[str, Mapping[str, Node]]) -> list[str]:
     return [screen for screen in routes if screen not in connected]
 
 
-def _check_ends(
-    screens: list[ScreenView],
-    entries: list[str],
-    routes: Mapping[str, Mapping[str, Node]],
-    nodes: Mapping[str, Node],
-    violations: Violations,
-) -> None:
-    """Check that each entry screen leads to a terminal one; a screen of terms to read may lead nowhere."""
-    leading = {screen.screen_id for screen in screens if screen.is_terminal}
+def _check_ends(view: FlowView, entries: list[str], routes: Routes, violations: Violations) -> None:
+    """Check that routes end: each entry screen leads to a terminal one, and none leads round."""
+    nodes = {screen.screen_id: screen.node.members["id"] for screen in view.screens}
+    loop = _find_loop(routes)
+    if len(loop) > 1:
+        violations.add(errors.CYCLE, nodes[loop[0]], screens=", ".join(loop))
+    leading = {screen.screen_id for screen in view.screens if screen.is_terminal}
     if not leading:
         return
     while more := [screen for screen in routes if screen not in leading and leading & routes[screen].keys()]:

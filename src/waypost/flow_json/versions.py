@@ -1,6 +1,6 @@
 """Versions of Flow JSON and of the Data API: what may be published, and what may only be sent.
 
-Source: the operator's pages "Versioning" and "Flows changelog", as of November 2026.
+Source: public page "Flows changelog", as of November 2026.
 """
 
 import re
