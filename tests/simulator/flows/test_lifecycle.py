@@ -138,7 +138,7 @@ def test_flow_lists_its_screens() -> None:
     [
         ("{", "INVALID_FLOW_JSON"),
         ("[" * 100_000, "INVALID_FLOW_JSON"),
-        ("[]", "INVALID_PROPERTY_TYPE"),
+        ("[]", "INVALID_FLOW_JSON"),
         (json.dumps({**CONTENT, "version": "99.9"}), "INVALID_FLOW_JSON_VERSION"),
     ],
 )
