@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.queue.conftest import QueueHarness, close_harness, crash, open_harness
+from tests.queue.conftest import OUTBOUND, QueueHarness, close_harness, crash, open_harness
 from tests.support.builders import AT_MS
 from tests.support.manual_clock import ManualClock
 from tests.support.store_locations import StoreLocation
@@ -50,6 +50,22 @@ async def test_detached_job_does_not_block_later_jobs_of_its_key(harness: QueueH
     [late] = await harness.claim()
     assert late.subject.ref == "a.0"
     assert late.attempt == 1
+
+
+@pytest.mark.parametrize("with_detached", [False, True])
+async def test_detached_job_keeps_its_schedule_when_the_others_are_made_due(
+    harness: QueueHarness, with_detached: bool
+) -> None:
+    """It failed while others succeeded: unless a person asks, an outage that ends is no reason to try it earlier."""
+    await harness.enqueue("a", "b")
+    alone, other = await harness.claim()
+    due_ms = harness.clock.now_ms() + 500
+    await harness.queue.retry_later(alone, due_ms=due_ms, note="rejected", detach=True)
+    await harness.queue.retry_later(other, due_ms=due_ms, note="away")
+
+    harness.queue.make_retries_due(OUTBOUND, "g", with_detached=with_detached)
+
+    assert await harness.claim_refs() == ["a.0", "b.1"][not with_detached :]
 
 
 async def test_detached_job_stays_detached_in_another_process_and_after_another_retry(

@@ -157,8 +157,9 @@ class CallbackSender:
             health = ReceiverStatus(subscription_id, None, retry_after_ms=pause_end_ms, next_attempt_ms=pause_end_ms)
         was_away = circuit.state is CircuitState.HALF_OPEN
         circuit.record_success(now_ms)
+        # One that failed alone would use up its schedule if its receiver is often away, and be given up early
         if was_away:  # what failed meanwhile does not wait for its own schedule
-            self._queue.make_retries_due(QueueName.CALLBACKS, live_group(subscription_id))
+            self._queue.make_retries_due(QueueName.CALLBACKS, live_group(subscription_id), with_detached=False)
         record_attempt(self.counts, job, row, attempt, ended=True)
         await self._queue.complete(job, _record, _make_progress(job, row, attempt, True, health))
 

@@ -103,7 +103,7 @@ class ConcurrencyGroup:
         "_keys",
         "_positions",
         "_read_to",
-        "_retries_due_ms",
+        "_retries_due",
         "in_flight",
         "is_leaving",
         "is_reading",
@@ -125,7 +125,7 @@ class ConcurrencyGroup:
         self.not_before_ms = 0
         self.wait_reason = WaitReason.HANDED_OVER
         self._read_to = 0
-        self._retries_due_ms: int | None = None
+        self._retries_due: tuple[int, bool] | None = None  # arguments of `make_retries_due` during a read
         self.more = not is_read
         self._complete = Completeness()
 
@@ -188,9 +188,10 @@ class ConcurrencyGroup:
             self._read_to = max(self._read_to, job.position)
             self._add(job)
         self._ended.clear()
-        if self._retries_due_ms is not None:
-            self.make_retries_due(self._retries_due_ms)
-            self._retries_due_ms = None
+        if self._retries_due is not None:
+            now_ms, with_detached = self._retries_due
+            self.make_retries_due(now_ms, with_detached=with_detached)
+            self._retries_due = None
         is_all = len(jobs) < MAX_JOBS_PER_READ
         if jobs and is_all and transactions is not None:
             self._complete.record_read(real_ms, self._read_to, transactions)
@@ -222,13 +223,18 @@ class ConcurrencyGroup:
         self.not_before_ms = 0
         return was_waiting
 
-    def make_retries_due(self, now_ms: int) -> None:
-        """Make the heads due that wait for another attempt; also those that a running read may return as they were."""
+    def make_retries_due(self, now_ms: int, *, with_detached: bool) -> None:
+        """Make the heads due that wait for another attempt; also those that a running read may return as they were.
+
+        Args:
+            with_detached: also those that have failed while others succeeded.
+        """
         if self.is_reading:
-            self._retries_due_ms = now_ms
+            was_with_detached = self._retries_due is not None and self._retries_due[1]
+            self._retries_due = (now_ms, with_detached or was_with_detached)
         for due_ms, _, key in self.ready:
             job = self._keys[key][0]
-            if due_ms > now_ms and job.attempt:
+            if due_ms > now_ms and job.attempt and (with_detached or not job.is_detached):
                 job.due_ms = now_ms
         self.ready = [(self._keys[key][0].due_ms, position, key) for _, position, key in self.ready]
         heapq.heapify(self.ready)

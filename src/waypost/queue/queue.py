@@ -185,14 +185,17 @@ class JobQueue:
         if waiting_group is not None and waiting_group.clear_not_before():
             self._wake_events[queue_name].set()
 
-    def make_retries_due(self, queue_name: QueueName, group: str) -> None:
+    def make_retries_due(self, queue_name: QueueName, group: str, *, with_detached: bool = True) -> None:
         """Make the jobs of a group due that wait for another attempt: what kept them from succeeding has ended.
 
         Nothing is written: after a crash each has its own due time again.
+
+        Args:
+            with_detached: also those that have failed while others succeeded.
         """
         waiting_group = self._schedulers[queue_name].groups.get(group)
         if waiting_group is not None:
-            waiting_group.make_retries_due(self._clock.now_ms())
+            waiting_group.make_retries_due(self._clock.now_ms(), with_detached=with_detached)
             self._wake_events[queue_name].set()
 
     async def mark_in_flight(self, jobs: Sequence[Job]) -> list[Job]:
