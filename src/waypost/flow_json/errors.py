@@ -72,6 +72,10 @@ class Violations:
         """Note that the name of a value violates a rule."""
         self._add(rule, node, node.key_span or node.span, values)
 
+    def is_full(self) -> bool:
+        """Return True if nothing more is noted: long lists need not be read to their end."""
+        return len(self.found) >= MAX_ERRORS
+
     def has_schema_errors(self) -> bool:
         """Return True if the shape is wrong: the operator then reports nothing else."""
         return any(one.rule.error_type == SCHEMA and not one.rule.is_warning(self.version) for one in self.found)
@@ -82,7 +86,7 @@ class Violations:
         return [self._error(one) for one in ordered if one.rule.is_warning(self.version) is warnings]
 
     def _add(self, rule: FlowRule, node: Node, span: Span, values: dict[str, object]) -> None:
-        if len(self.found) < MAX_ERRORS:
+        if not self.is_full():
             self.found.append(FlowViolation(rule, rule.message.format(**values), span, node.path))
 
     def _error(self, violation: FlowViolation) -> dict[str, Any]:

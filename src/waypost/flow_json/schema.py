@@ -223,6 +223,8 @@ class ShapeCheck:
             rule = errors.TOO_MANY_TAGS if kind.has_hard_maximum else errors.TOO_MANY_ITEMS
             self.violations.add(rule, node, name=name, limit=kind.max_items, count=count)
         for item in node.items:
+            if self.violations.is_full():
+                return
             self._check_value(item, kind.kind, step_name(item.path), node, "")
 
     def _check_map(self, node: Node, kind: MapKind, component: str) -> None:
@@ -239,7 +241,7 @@ class ShapeCheck:
     def _check_components(self, node: Node, kind: ComponentsKind) -> None:
         if self._has_type(node, ("array",)):
             for item in node.items:
-                if self._has_type(item, ("object",)):
+                if not self.violations.is_full() and self._has_type(item, ("object",)):
                     self._check_component(item, kind)
 
     def _check_component(self, node: Node, kind: ComponentsKind) -> None:
