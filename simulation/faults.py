@@ -21,6 +21,8 @@ _BREAK_EVERY_S: Final = 0.25
 _AWAY_EVERY_S: Final = 4
 _WEBHOOKS_LATE_S: Final = (10, 45)
 """The last one is longer than the service waits for the response to a message, which its status may come before."""
+_OVERLOADED_S: Final = (12, 3)
+_THREAD_DELAYS_S: Final = (0.2, 0.05, 0.5)
 _MOMENTS_S: Final = (3, 0.2, 8, 25)
 _HUNG_S: Final = (0, 2, 5)
 """Before a site goes away it may take requests and answer none: then all connections break at once."""
@@ -71,6 +73,8 @@ declare({f"service {fault}": f"the service {fault}" for fault in _OF_WEBHOOKS})
 declare({f"{site} {name}": f"the {site} {words}" for site in SHARES for name, words in _CONNECTIONS.items()})
 declare({f"{site} has a bad moment": f"each request to the {site} met the same fault for a while" for site in SHARES})
 declare({"webhooks are late": "no webhook of the operator reached the service for a while"})
+declare({"operator is overloaded": "the operator answered after 40 s, and its webhooks came even later"})
+declare({"threads are late": "each call of a thread began late for a while, as on a busy machine"})
 declare({f"clock {name}": f"the clock {name}" for name in _JUMPS_S})
 declare({"a receiver is healthy": "receiver 2 had no faults at all"})
 
@@ -122,7 +126,7 @@ class Faults:
         self.is_on = True
         self._refuse_connections()
         loops = [self._break_connections(), self._move_clock(), *(self._go_away(site) for site in self._ports)]
-        loops.append(self._delay_webhooks())
+        loops += [self._delay_webhooks(), self._overload_operator(), self._delay_threads()]
         loops += [self._have_bad_moments(site) for site in self._ports]
         self._tasks = [asyncio.create_task(loop) for loop in loops]
 
@@ -256,6 +260,29 @@ class Faults:
                 self._are_webhooks_late = True
                 await asyncio.sleep(self._choices.pick("seconds", _WEBHOOKS_LATE_S, of="webhooks are late"))
                 self._are_webhooks_late = False
+            await asyncio.sleep(_AWAY_EVERY_S)
+
+    async def _overload_operator(self) -> None:
+        """Let the operator do everything at once, and tell nobody in time: neither by a response nor by a webhook."""
+        while self.is_on:
+            kind = "operator is overloaded"
+            if self._choices.happens(kind, 0.1) and "operator" not in self._moments:
+                self._moments["operator"], self._are_webhooks_late = (Fault.SLOW_RESPONSE, _NEVER), True
+                await asyncio.sleep(self._choices.pick("seconds", _OVERLOADED_S, of=kind))
+                self._moments.pop("operator", None)
+                await asyncio.sleep(_WEBHOOKS_LATE_S[-1])
+                self._are_webhooks_late = False
+            await asyncio.sleep(_AWAY_EVERY_S)
+
+    async def _delay_threads(self) -> None:
+        """Let threads get the processor late: meanwhile more comes together in what they do next."""
+        loop: Any = asyncio.get_running_loop()
+        while self.is_on:
+            kind = "threads are late"
+            if self._choices.happens(kind, 0.15):
+                loop.thread_delay_s = self._choices.pick("each", _THREAD_DELAYS_S, of=kind)
+                await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=kind))
+                loop.thread_delay_s = 0.0
             await asyncio.sleep(_AWAY_EVERY_S)
 
     async def _move_clock(self) -> None:

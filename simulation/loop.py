@@ -92,6 +92,7 @@ class SeededLoop(SimLoop):
         trace: what it did.
         machines: simloom's hosts, disks and network.
         errors: of callbacks, timers and threads. Each is a defect: nobody gets it.
+        thread_delay_s: how late each call of a thread begins.
     """
 
     def __init__(self, draws: Draws) -> None:
@@ -106,6 +107,7 @@ class SeededLoop(SimLoop):
         self._alarms_made = 0
         self._suspended: dict[Any, list[asyncio.Handle]] = {}  # by host, what is to run when it continues
         self._resumed: dict[Any, asyncio.Event] = {}
+        self.thread_delay_s = 0.0
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
         """Run a callback at a step at this time."""

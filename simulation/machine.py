@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -82,7 +83,9 @@ class _Calls:
             call = self._waiting[self._scheduled]
             self._running += 1
             self._scheduled += 1
-            asyncio.get_running_loop().call_soon(start, self._run_one, call, context=call.context)
+            loop: Any = asyncio.get_running_loop()
+            begin = partial(loop.call_later, loop.thread_delay_s) if loop.thread_delay_s else loop.call_soon
+            begin(start, self._run_one, call, context=call.context)
 
     def _run_one(self, call: "_Call") -> None:
         greenlet: Any = getcurrent()
