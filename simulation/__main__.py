@@ -31,7 +31,7 @@ def main(options: argparse.Namespace) -> int:
     """Run the seeds; return 1 if a promise was broken, or a seed did not repeat."""
     configuration = Configuration.from_values(vars(options))
     only = _read_decisions(options.only)
-    with_digest = options.twice or options.verbose
+    with_digest = options.twice or options.verbose or options.digests is not None
     if options.delays:
         delay_at_random(options.delays)
     with Search(options.jobs, with_digest=with_digest, on_postgresql=configuration.postgresql) as search:
@@ -56,7 +56,8 @@ class _Report:
         self._file = sys.stderr if options.json else sys.stdout
         self._is_rewritten = self._file.isatty()
         self._began_s = self._printed_s = time.monotonic()
-        self._digests: dict[int, str] = {}
+        self._digests = _read_digests(options.digests) if options.digests else {}
+        self._compared = self._repeated = 0
         self._count = self._steps = 0
         self._kinds: Counter[str] = Counter()
         self._states: Counter[str] = Counter()
@@ -71,7 +72,7 @@ class _Report:
     def add(self, result: Result) -> None:
         """Count a result, and print what broke."""
         seed, problems = result.run.seed, list(result.broken)
-        if self._options.twice and self._digests.setdefault(seed, result.digest) != result.digest:
+        if not self._repeats(result):
             problems.append("the seed did not repeat")
         self._count += 1
         self._steps += result.steps
@@ -84,6 +85,21 @@ class _Report:
         if problems or self._options.verbose:
             self._print_run(result, problems)
         self._print_progress()
+
+    def _repeats(self, result: Result) -> bool:
+        """Return False if a run did not take the steps that the same one took before; remember them."""
+        name = shlex.join([str(result.run.seed), *result.run.configuration.arguments()])
+        known = self._digests.get(name)
+        if known is not None:
+            self._compared += 1
+            self._repeated += known == result.digest
+            return known == result.digest
+        if self._options.twice or self._options.digests:
+            self._digests[name] = result.digest
+        if self._options.digests:
+            with self._options.digests.open("a", encoding="utf-8") as file:
+                file.write(f"{result.digest} {name}\n")
+        return True
 
     def _print_run(self, result: Result, problems: list[str]) -> None:
         self.print_line(f"seed {result.run.seed}: {result.summary or 'failed'} {result.digest[:16]}")
@@ -120,6 +136,8 @@ class _Report:
                 "seconds": round(took_s, 3),
                 "core_seconds": round(_core_s(), 1),
                 "steps": self._steps,
+                "repeated": self._repeated,
+                "compared": self._compared,
                 "first_failure": first,
                 "broken": self.failed.get(first, []) if first is not None else [],
                 "failed": {str(seed): problems for seed, problems in sorted(self.failed.items())},
@@ -133,6 +151,8 @@ class _Report:
             self._print_table("ended as", self._states)
             if never:
                 self.print_line(f"never happened: {', '.join(never)}")
+        if self._compared:
+            self.print_line(f"same seed, same steps: {self._repeated:,} of {self._compared:,}")
         rate = self._count / took_s if took_s else 0
         self.print_line(
             f"{seeds} seeds{repeated}, {self._steps} steps in {took_s:.1f} s, {rate:.1f} runs a second: "
@@ -146,6 +166,12 @@ class _Report:
     def print_line(self, line: str) -> None:
         """Print a line above the progress."""
         print(f"\r\033[K{line}" if self._is_rewritten else line, file=self._file, flush=True)
+
+
+def _read_digests(path: Path) -> dict[str, str]:
+    """Return the digests of a file, by seed and configuration; it need not be there."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
 
 
 def _core_s() -> float:
@@ -221,6 +247,9 @@ if __name__ == "__main__":
     parser.add_argument("--twice", action="store_true", help="Run each seed again, and compare the steps.")
     parser.add_argument(
         "--delays", type=float, default=0, help="Real ones at random, with PostgreSQL: at most so many ms."
+    )
+    parser.add_argument(
+        "--digests", type=Path, help="A file to compare with the steps of earlier runs; it is added to."
     )
     parser.add_argument("--only", help="The decisions that may happen: NAME#NUMBER, with commas between them.")
     parser.add_argument("--regressions", action="store_true", help="Run the lines of regressions.toml, not seeds.")

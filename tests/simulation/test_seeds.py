@@ -57,7 +57,7 @@ def test_twenty_seeds_repeat_and_break_no_promise(python: str) -> None:
     ran = simulate(python, "--seeds", f"1-{SEEDS}", "--messages", "4", "--twice", "--quiet")
 
     assert ran.returncode == 0, ran.stdout
-    assert f"{SEEDS} seeds, each twice" in ran.stdout
+    assert f"same seed, same steps: {SEEDS} of {SEEDS}\n" in ran.stdout
 
 
 def test_seed_repeats_in_another_process_with_other_hashes(python: str) -> None:
