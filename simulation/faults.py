@@ -24,7 +24,7 @@ _WEBHOOKS_LATE_S: Final = (10, 45)
 _OVERLOADED_S: Final = (12, 3)
 _THREAD_DELAYS_S: Final = (0.2, 0.05, 0.5)
 _MOMENTS_S: Final = (3, 0.2, 8, 25)
-_HUNG_S: Final = (0, 2, 5)
+_HUNG_S: Final = (0, 2, 15)
 """Before a site goes away it may take requests and answer none: then all connections break at once."""
 TAKES_S: Final = (0, 0.3)
 """How long the operator and a receiver with faults take for each request while there are faults."""

@@ -38,6 +38,7 @@ class PlantedFault:
     new: str
     promise: str  # that it should break
     arguments: tuple[str, ...] = ()  # of the simulation: the configuration that it needs
+    not_found_because: str = ""  # if no seed finds it
 
     def apply(self, source: str) -> str:
         """Return the source with the mistake.
@@ -58,7 +59,7 @@ class Finding:
     name: str
     seed: int | None
     tried: int
-    message: str
+    message: str  # of the promise; if none broke, why not
     core_s: float
 
 
@@ -105,7 +106,7 @@ class Finder:
                 if not self._fails_without(seed, arguments):
                     return Finding(fault.name, seed, seed, message, round(core_s, 1))
                 first = seed + 1
-        return Finding(fault.name, None, self._seeds, "", round(core_s, 1))
+        return Finding(fault.name, None, self._seeds, fault.not_found_because, round(core_s, 1))
 
     def _fails_without(self, seed: int, arguments: tuple[str, ...]) -> bool:
         if (seed, arguments) not in self._fails_anyway:
@@ -172,7 +173,7 @@ def main(options: argparse.Namespace) -> int:
             found = task.result()
             findings.append(found)
             seed = "-" if found.seed is None else found.seed
-            message = found.message if found.seed is not None else f"not found in {found.tried} seeds"
+            message = found.message if found.seed is not None else f"not found in {found.tried} seeds: {found.message}"
             print(f"{seed:>5}  {found.core_s:6.1f} s  {found.name}: {message}", flush=True)
             if options.json:
                 keep([found], options.messages, options.json)

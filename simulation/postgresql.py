@@ -650,7 +650,7 @@ def replace_driver() -> None:
 
 
 class DatabaseServer:
-    """The server of all runs, which may be in several processes.
+    """The server of runs that follow each other, each in a process of its own.
 
     Args:
         folder: of the clocks.

@@ -74,7 +74,7 @@ class Search:
     Args:
         jobs: how many at once; None: one on each core.
         with_digest: whether results have it; it takes some milliseconds.
-        on_postgresql: whether there is a server of PostgreSQL for the runs whose configuration asks for it.
+        on_postgresql: whether there are servers of PostgreSQL for the runs whose configuration asks for it.
     """
 
     def __init__(self, jobs: int | None = None, *, with_digest: bool = False, on_postgresql: bool = False) -> None:
@@ -82,7 +82,9 @@ class Search:
         self._with_digest = with_digest
         self._on_postgresql = on_postgresql
         self._at_end = contextlib.ExitStack()
-        self._server: DatabaseServer | None = None
+        self._servers: list[DatabaseServer] = []
+        self._nth = 0
+        """Of the runs at once, which this process is."""
         self._transports: list[Any] = []
         self._folder = tempfile.TemporaryDirectory(
             prefix="simulation-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None
@@ -97,8 +99,8 @@ class Search:
         watch_files()
         warm.prepare()
         tempfile.tempdir = self._folder.name
-        if self._on_postgresql:
-            self._server = self._at_end.enter_context(running_database_server())
+        if self._on_postgresql:  # one for each run at once: a lock or a transaction of one would reach another
+            self._servers = [self._at_end.enter_context(running_database_server()) for _ in range(self.jobs)]
             replace_driver()
         self.run_here(Run(0, Configuration(messages=2, has_faults=False, postgresql=self._on_postgresql)))
         gc.collect()
@@ -121,9 +123,9 @@ class Search:
         with contextlib.ExitStack() as stack:
             database = None
             if one.configuration.postgresql:
-                if self._server is None:
+                if not self._servers:
                     raise RuntimeError("there is no server of PostgreSQL")
-                database = stack.enter_context(self._server.database(choices))
+                database = stack.enter_context(self._servers[self._nth].database(choices))
 
             async def main() -> Any:
                 return await run_world(choices, self._transports, one.configuration, database)
@@ -147,11 +149,14 @@ class Search:
         waiting = iter(runs)
         with selectors.DefaultSelector() as pipes, contextlib.ExitStack() as at_end:
             running: dict[int, tuple[Run, int, list[bytes]]] = {}  # by pipe
+            free = list(range(self.jobs))
+            numbers: dict[int, int] = {}  # which of the runs at once, by pipe
             at_end.callback(_end_all, running)
             while True:
                 while len(running) < self.jobs and (one := next(waiting, None)) is not None:
+                    self._nth = free.pop()
                     pipe, process = self._fork(one, all_events=all_events)
-                    running[pipe] = (one, process, [])
+                    running[pipe], numbers[pipe] = (one, process, []), self._nth
                     pipes.register(pipe, selectors.EVENT_READ)
                 if not running:
                     return
@@ -164,6 +169,7 @@ class Search:
                     pipes.unregister(pipe)
                     os.close(pipe)
                     del running[pipe]
+                    free.append(numbers.pop(pipe))
                     _, status = os.waitpid(process, 0)
                     yield _read(one, status, b"".join(chunks))
 

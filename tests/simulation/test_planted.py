@@ -1,10 +1,11 @@
 """The planted faults fit the source as it is now: a change of the source changes its fault too."""
 
+import json
 from collections import Counter
 
 import pytest
 
-from simulation.planted import SOURCE, PlantedFault, read_faults
+from simulation.planted import SOURCE, TABLE, PlantedFault, read_faults
 
 FAULTS = read_faults()
 
@@ -12,6 +13,21 @@ FAULTS = read_faults()
 def test_there_are_forty_faults_of_different_names() -> None:
     assert len(FAULTS) >= 40
     assert [name for name, count in Counter(fault.name for fault in FAULTS).items() if count > 1] == []
+
+
+def test_kept_result_has_each_fault_and_nineteen_of_twenty_were_found() -> None:
+    rows = {row["name"]: row for row in json.loads(TABLE.with_suffix(".json").read_text(encoding="utf-8"))["faults"]}
+
+    assert list(rows) == [fault.name for fault in FAULTS]
+    assert sum(row["seed"] is not None for row in rows.values()) >= 0.95 * len(FAULTS)
+
+
+def test_fault_that_no_seed_found_is_explained_in_its_row() -> None:
+    result = json.loads(TABLE.with_suffix(".json").read_text(encoding="utf-8"))
+    missed = {row["name"]: row["message"] for row in result["faults"] if row["seed"] is None}
+
+    assert missed == {fault.name: fault.not_found_because for fault in FAULTS if fault.name in missed}
+    assert "" not in missed.values()
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
