@@ -108,6 +108,7 @@ _PHONES_OF_SIMULATOR: Final = (
         live_row("/live", business_phone.live_business_phone, "updates of it"),
         action_row("/sync/{sync_type}", business_phone.request_sync, "request its contacts or history"),
         action_row("/history", business_phone.generate_history, "generate its history"),
+        action_row("/file", business_phone.send_app_file, "send a file from the business's phone"),
     ),
     *(one.page_row for one in business_phone.BUSINESS_ACTIONS),
 )

@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tab, Tabs, answer_question
+from tests.support.media_samples import sample
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
 
@@ -18,6 +19,15 @@ AXE: Final = resources.files("axe_playwright_python") / "axe.min.js"
 
 async def app_call(console: ConsoleClient, method: str, path: str = "", body: dict[str, Any] | None = None) -> Any:
     return await console.control.json(method, f"/control/numbers/{demo.PHONE_NUMBER_ID}/business-app{path}", body)
+
+
+async def newest_from_app(console: ConsoleClient) -> dict[str, Any]:
+    """Return the newest message on the customer's phone, once it is one of the app."""
+
+    async def read_newest() -> dict[str, Any]:
+        return (await console.control.json("GET", f"/control/phones/{ANN}"))["messages"][-1]
+
+    return await poll_until(read_newest, lambda message: message.get("sent_by") == "business_app")
 
 
 def bubbles(tab: Tab) -> Locator:
@@ -61,7 +71,7 @@ async def test_message_of_the_phone_is_edited_and_deleted_with_the_keyboard(tabs
     await expect(bubbles(tab).last).to_contain_text("At five")
 
     await bubbles(tab).last.focus()
-    await tab.page.keyboard.press("e")
+    await tab.page.keyboard.press("w")
     field = tab.page.get_by_role("textbox", name="Message to")
     await expect(field).to_have_value("At five")
     await type_message(tab, "At six")
@@ -78,6 +88,112 @@ async def test_message_of_the_phone_is_edited_and_deleted_with_the_keyboard(tabs
     [_, edited, deleted] = (await app_call(console, "GET", f"/chats/{ANN}"))["messages"]
     assert (edited["text"], edited["edited_ms"] is None) == ("At six", False)
     assert (deleted["text"], deleted["revoked_ms"] is None) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "mime_type", "has_caption"),
+    [
+        ("image", "cake.png", "image/png", True),
+        ("document", "menu.pdf", "application/pdf", True),
+        ("audio", "hello.mp3", "audio/mpeg", False),
+        ("video", "shop.mp4", "video/mp4", True),
+    ],
+)
+async def test_file_of_the_phone_reaches_the_customer_as_a_reply_with_its_caption(
+    tabs: Tabs, console: ConsoleClient, kind: str, name: str, mime_type: str, has_caption: bool
+) -> None:
+    await app_call(console, "POST", "/connect", {})
+    await console.control.json("POST", f"/control/phones/{ANN}/messages", {"to": demo.SOURCE, "text": "Show me"})
+    tab = await tabs(f"{PAGE}?chat={ANN}")
+    asked = bubbles(tab).filter(has_text="Show me")
+    wamid = await asked.get_attribute("data-wamid")
+    await asked.focus()
+    await tab.page.keyboard.press("r")
+    await tab.page.get_by_role("button", name="Attach").click()
+    sheet = tab.page.get_by_role("dialog", name="Send file")
+    file: Any = {"name": name, "mimeType": mime_type, "buffer": sample(name.rpartition(".")[2])}
+    await sheet.get_by_label("File").set_input_files(file)
+    await sheet.get_by_label("Caption").fill("As promised")
+
+    await sheet.get_by_role("button", name="Send").click()
+
+    await expect(sheet).to_be_hidden()
+    await expect(bubbles(tab).last.locator(".bubble-quote")).to_contain_text("Show me")
+    received = await newest_from_app(console)
+    assert (received["type"], received["media"]["mime_type"]) == (kind, mime_type)
+    assert received["text"] == ("As promised" if has_caption else "")
+    assert received["context_id"] == wamid
+
+
+async def test_file_dropped_on_the_phone_is_kept_until_the_phone_is_online(tabs: Tabs, console: ConsoleClient) -> None:
+    await app_call(console, "POST", "/connect", {})
+    await app_call(console, "PUT", "", {"is_offline": True})
+    files = (await console.control.json("GET", "/control/media"))["media"]
+    tab = await tabs(f"{PAGE}?chat={ANN}")
+    await tab.page.evaluate(
+        """() => { const given = new DataTransfer(); given.items.add(new File(["Hello"], "note.txt", {type: "text/plain"}));
+        document.querySelector(".chat-items").dispatchEvent(new DragEvent("drop", {dataTransfer: given, bubbles: true, cancelable: true})); }"""
+    )
+    sheet = tab.page.get_by_role("dialog", name="Send file")
+
+    await sheet.get_by_role("button", name="Send").click()
+    await expect(sheet).to_contain_text("This phone is offline.")
+    kept = (await console.control.json("GET", "/control/media"))["media"]
+    await app_call(console, "PUT", "", {"is_offline": False})
+    await sheet.get_by_role("button", name="Send").click()
+
+    await expect(bubbles(tab).last).to_contain_text("note.txt")
+    assert kept == files
+    assert all("403" in error for error in tab.errors)  # the browser logs every error response
+    tab.errors.clear()
+
+
+async def test_phone_reacts_to_a_message_and_takes_the_reaction_back(tabs: Tabs, console: ConsoleClient) -> None:
+    await app_call(console, "POST", "/connect", {})
+    sent = {"to": demo.SOURCE, "text": "See you at five"}
+    await console.control.json("POST", f"/control/phones/{ANN}/messages", sent)
+    tab = await tabs(f"{PAGE}?chat={ANN}")
+    message = bubbles(tab).filter(has_text="See you at five")
+    wamid = await message.get_attribute("data-wamid")
+    given = {"type": "reaction", "reaction": {"message_id": wamid, "emoji": "🎉"}}
+    await console.control.json("POST", f"/control/phones/{ANN}/messages", {"to": demo.SOURCE, **given})
+    await expect(message.locator(".bubble-reactions")).to_contain_text("Reaction from the customer: 🎉")
+
+    await message.focus()
+    await tab.page.keyboard.press("e")
+    await tab.page.get_by_role("button", name="Heart").click()
+    await expect(message.locator(".bubble-reactions")).to_contain_text("Reaction from this phone: ❤️")
+    reacted = await newest_from_app(console)
+    await message.focus()
+    await tab.page.keyboard.press("e")
+    await tab.page.get_by_role("button", name="Remove").click()
+
+    await expect(message.locator(".bubble-reactions")).not_to_contain_text("this phone")
+    await expect(message.locator(".bubble-reactions")).to_contain_text("🎉")
+    assert (reacted["type"], reacted["reaction"]) == ("reaction", {"message_id": wamid, "emoji": "❤️"})
+
+
+async def test_message_of_the_history_is_reacted_to_and_quoted_under_its_author(
+    tabs: Tabs, console: ConsoleClient
+) -> None:
+    await app_call(console, "POST", "/connect", {})
+    await app_call(console, "PUT", f"/contacts/{ANN}", {"full_name": "Ann Archer"})
+    old = {"phone": ANN, "text": "Do you have rye?", "at_ms": 1_700_000_000_000}
+    await app_call(console, "PUT", "/history", {"messages": [old]})
+    tab = await tabs(f"{PAGE}?chat={ANN}")
+    message = bubbles(tab).filter(has_text="Do you have rye?").first
+
+    await message.focus()
+    await tab.page.keyboard.press("e")
+    await tab.page.get_by_role("button", name="Thumbs up").click()
+    await expect(message.locator(".bubble-reactions")).to_contain_text("👍")
+    await message.focus()
+    await tab.page.keyboard.press("r")
+    await type_message(tab, "Every day")
+
+    quote = bubbles(tab).last.locator(".bubble-quote")
+    await expect(quote).to_contain_text("Do you have rye?")
+    await expect(quote.locator("strong")).to_have_text("Ann Archer")
 
 
 async def test_history_is_generated_requested_and_followed_to_its_end(tabs: Tabs, console: ConsoleClient) -> None:

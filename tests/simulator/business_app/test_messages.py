@@ -129,6 +129,23 @@ async def test_app_reacts_and_replies(bench: Bench) -> None:
     assert replied["context"] == {"from": ANN, "id": received}
 
 
+@pytest.mark.parametrize(("is_own", "author"), [(True, BUSINESS), (False, ANN)])
+async def test_app_reacts_and_replies_to_a_message_of_its_history(bench: Bench, is_own: bool, author: str) -> None:
+    await connect(bench)
+    old = {"phone": ANN, "text": "Rye?", "at_ms": 1_700_000_000_000, "is_own": is_own}
+    await bench.control("PUT", f"{APP}/history", {"messages": [old, {**old, "phone": BOB}]})
+    [wamid, of_another] = [
+        (await bench.control("GET", f"{APP}/chats/{phone}")).body["messages"][0]["wamid"] for phone in (ANN, BOB)
+    ]
+    reaction = {"message_id": wamid, "emoji": "👍"}
+    await bench.control("POST", f"{APP}/messages", {"to": ANN, "type": "reaction", "reaction": reaction})
+    await send_from_app(bench, "Every day", context_id=wamid)
+    rejected = await bench.control("POST", f"{APP}/messages", {"to": ANN, "text": "a", "context_id": of_another})
+    reacted, replied = await echoes(bench, 2)
+    assert (reacted["reaction"], replied["context"]) == (reaction, {"from": author, "id": wamid})
+    assert (rejected.status, rejected.body["field"]) == (404, "context_id")
+
+
 async def test_invalid_messages_of_the_app_name_the_field(bench: Bench) -> None:
     await connect(bench)
     # fmt: off

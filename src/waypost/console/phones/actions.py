@@ -12,6 +12,7 @@ from waypost.console.actions import Body, Fields, empty_body, form_texts
 from waypost.console.page_request import PageRequest
 from waypost.console.phones.sending import (
     build_contact_card,
+    build_reaction,
     check_phone_owner,
     get_phone_client,
     parse_location,
@@ -24,7 +25,6 @@ from waypost.console.web.errors import InvalidPageRequest
 CHAT_PATH: Final = "/phones/{phone}/chats/{number}"
 ITEM_PATH: Final = "/phones/{phone}/items/{position}"
 _MAX_DELAY_S: Final = 7 * 24 * 3600
-_MAX_EMOJI_BYTES: Final = 64
 _PAYMENT_NOTICES: Final = {"captured": "Paid.", "pending": "Pending.", "failed": "Failed."}
 _CHECKED_VALUES: Final = ("on", "true", "1", "yes")
 
@@ -155,11 +155,8 @@ async def react(request: PageRequest) -> Response:
     """React to a message; without an emoji, remove the reaction."""
     client = get_phone_client(request)
     app, item = await get_item(request, client.phone, str(request.path_params["position"]))
-    emoji = (await request.field("emoji")).strip()
-    if len(emoji.encode()) > _MAX_EMOJI_BYTES or any(sign.isascii() and sign.isalnum() for sign in emoji):
-        raise InvalidPageRequest("That is not an emoji.", "Choose one, or paste a single emoji.")
-    reaction = {"message_id": item["wamid"]} | ({"emoji": emoji} if emoji else {})
-    await client.call("messages", {"to": app.phone_number, "type": "reaction", "reaction": reaction})
+    reaction = build_reaction(await form_texts(request), item["wamid"])
+    await client.call("messages", {"to": app.phone_number, **reaction})
     return client.respond("Reacted.", app.phone_number)
 
 

@@ -15,6 +15,7 @@ from waypost.base.json_values import object_of
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import Body, Fields, error_notice, form_texts
 from waypost.console.page_request import PageRequest
+from waypost.console.phones.sending import build_reaction, send_file
 from waypost.console.phones.view_models import (
     ChatMessage,
     build_chat_messages,
@@ -38,6 +39,7 @@ _MAX_SHOWN_CHATS: Final = 100
 _MAX_SHOWN_MESSAGES: Final = 100
 _SHOWN_STATES: Final = {"played": "read", "error": "failed", "pending": "sent"}
 """States of the history that a bubble has no ticks for."""
+_SENDER_NAMES: Final = {"user": "the customer", "business_app": "this phone", "api": "the API"}
 _SYNC_LABELS: Final = {"smb_app_state_sync": "Contacts", "history": "History"}
 
 # fmt: off
@@ -158,7 +160,7 @@ async def _read_business_phone(request: PageRequest) -> BusinessPhone:
     items = [_chat_item(message, position) for position, message in enumerate(opened["messages"])]
     entries = [
         replace(entry, key=f"i-{chat}-{entry.item['wamid']}")
-        for entry in build_chat_messages(items, (), chat, app.name)
+        for entry in build_chat_messages(items, (), chat, opened["name"] or f"+{chat}")
     ]
     return BusinessPhone(app, state, chat=chat, chat_name=opened["name"], entries=entries)
 
@@ -166,7 +168,6 @@ async def _read_business_phone(request: PageRequest) -> BusinessPhone:
 def _chat_item(message: dict[str, Any], position: int = 0) -> dict[str, Any]:
     """Return a message as a bubble shows it on the phone of the business: what it has sent is its own."""
     is_own = message["sender"] != "user"
-    who = {"user": "From the customer", "business_app": "From this phone", "api": "Sent by the API"}[message["sender"]]
     return {
         **object_of(message["content"]),
         **{name: message[name] for name in ("wamid", "type", "at_ms", "text", "context_id", "sender", "callback_data")},
@@ -174,7 +175,7 @@ def _chat_item(message: dict[str, Any], position: int = 0) -> dict[str, Any]:
         "direction": "from_phone" if is_own else "to_phone",
         "delivered_ms": message["at_ms"],
         "state": _SHOWN_STATES.get(message["state"], message["state"]) if is_own else "",
-        "who": who,
+        "sent_from": _SENDER_NAMES[message["sender"]],
     }
 
 
@@ -204,6 +205,23 @@ async def request_sync(request: PageRequest) -> Response:
     except ApiResponseError as error:
         raise InvalidPageRequest(*error_notice(error)) from error
     return await _respond(request, app, f"{_SYNC_LABELS.get(sync_type, 'Data')} requested.", notifies=True)
+
+
+async def send_app_file(request: PageRequest) -> Response:
+    """Send a file from the phone in the chat of the form, as a reply if a message is quoted.
+
+    Raises:
+        InvalidPageRequest: there is no file, or the simulator refuses it.
+        NotFound: it is not a number of the partner.
+    """
+    app = get_app_by_number(request, str(request.path_params["number"]))
+
+    async def send(request: PageRequest, content: Body) -> Response:
+        body = _message(await form_texts(request), content)
+        await translate_errors(request.control.post(f"{_control_path(app)}/messages", body))
+        return await _respond(request, app, "Sent.")
+
+    return await send_file(request, send)
 
 
 async def generate_history(request: PageRequest) -> Response:
@@ -246,7 +264,7 @@ class BusinessActionRow:
         """Carry it out with the values of the form."""
         app = get_app_by_number(request, str(request.path_params["number"]))
         values = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
-        body = self.body(await form_texts(request))
+        body = self.body({**await form_texts(request), **request.path_params})
         path = _control_path(app) + self.call.format(**values)
         await translate_errors(request.control.json(self.method, path, body))
         return await _respond(request, app, self.notice, notifies=self.notifies)
@@ -259,9 +277,9 @@ def _text(fields: Fields) -> str:
     return text
 
 
-def _message(fields: Fields) -> Body:
+def _message(fields: Fields, content: Body) -> Body:
     context = {"context_id": fields["context_id"]} if fields.get("context_id") else {}
-    return {"to": require_digits(fields.get("chat", "")), "text": _text(fields), **context}
+    return {"to": require_digits(fields.get("chat", "")), **content, **context}
 
 
 def _disconnection(fields: Fields) -> Body:
@@ -300,7 +318,20 @@ BUSINESS_ACTIONS: Final = (
         notice="Saved.",
         method="PUT",
     ),
-    BusinessActionRow("/text", "send a text from the business's phone", "/messages", _message, "Sent."),
+    BusinessActionRow(
+        "/text",
+        does="send a text from the business's phone",
+        call="/messages",
+        body=lambda fields: _message(fields, {"text": _text(fields)}),
+        notice="Sent.",
+    ),
+    BusinessActionRow(
+        "/messages/{wamid}/react",
+        does="react with the business's phone",
+        call="/messages",
+        body=lambda fields: _message(fields, build_reaction(fields, fields["wamid"])),
+        notice="Reacted.",
+    ),
     BusinessActionRow(
         "/messages/{wamid}/edit",
         does="edit a message of the business's phone",

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -97,8 +98,10 @@ def get_phone_client(request: PageRequest) -> PhoneClient:
     return PhoneClient(request, require_digits(str(request.path_params["phone"])))
 
 
+MessageSender = Callable[[PageRequest, dict[str, Any]], Awaitable[Response]]
 MAX_FILE_BYTES: Final = 100 * 1024 * 1024
 FILE_KINDS: Final = ("auto", "image", "video", "audio", "document", "sticker")
+_MAX_EMOJI_BYTES: Final = 64
 _INVALID_LOCATION: Final = "Latitude or longitude is not valid."
 
 FORWARDING_FLAGS: Final = {  # forwarding flags of a message. Source: operator's facts 7.4, `context`
@@ -117,6 +120,16 @@ DEFAULT_FILE_KINDS: Final = (
 )
 
 
+async def _send(request: PageRequest, content: dict[str, Any]) -> Response:
+    client, app = get_phone_client(request), get_app_by_number(request, request.path_params["number"])
+    options = FORWARDING_FLAGS.get(await request.field("send_as"), {})
+    context_id = (await request.field("context_id")).strip()
+    if context_id:
+        options = {**options, "context_id": context_id}
+    await client.call("messages", {"to": app.phone_number, **content, **options})
+    return client.respond("Sent.", app.phone_number)
+
+
 async def send_text(request: PageRequest) -> Response:
     """Send a text, as a reply if a message is quoted."""
     text = (await request.field("text")).replace("\r\n", "\n").strip()
@@ -125,8 +138,12 @@ async def send_text(request: PageRequest) -> Response:
     return await _send(request, {"text": text})
 
 
-async def send_file(request: PageRequest) -> Response:
-    """Send an image, video, audio, document or sticker."""
+async def send_file(request: PageRequest, send: MessageSender = _send) -> Response:
+    """Send an image, video, audio, document or sticker.
+
+    Args:
+        send: sends a message of this `type` and `media` from the phone in the path.
+    """
     file = await request.file("file")
     if file is None:
         raise InvalidPageRequest("No file is selected.", "Choose a file.")
@@ -149,7 +166,7 @@ async def send_file(request: PageRequest) -> Response:
     if caption and kind in ("image", "video", "document"):
         media["caption"] = caption
     try:
-        return await _send(request, {"type": kind, "media": media})
+        return await send(request, {"type": kind, "media": media})
     except (InvalidPageRequest, NotFound):  # the uploaded file is unused now
         with contextlib.suppress(ApiResponseError, ApiUnreachable):  # the first error is the one to report
             await request.control.json("DELETE", f"/control/media/{media_id}")
@@ -187,16 +204,6 @@ async def send_unsupported(request: PageRequest) -> Response:
     return await _send(request, {"type": "unsupported", "unsupported": {"type": "poll"}})
 
 
-async def _send(request: PageRequest, content: dict[str, Any]) -> Response:
-    client, app = get_phone_client(request), get_app_by_number(request, request.path_params["number"])
-    options = FORWARDING_FLAGS.get(await request.field("send_as"), {})
-    context_id = (await request.field("context_id")).strip()
-    if context_id:
-        options = {**options, "context_id": context_id}
-    await client.call("messages", {"to": app.phone_number, **content, **options})
-    return client.respond("Sent.", app.phone_number)
-
-
 def parse_location(fields: Fields) -> dict[str, Any]:
     """Return the location of a form, in the format of webhooks.
 
@@ -212,6 +219,18 @@ def parse_location(fields: Fields) -> dict[str, Any]:
         if text:
             location[name] = text
     return location
+
+
+def build_reaction(fields: Fields, wamid: str) -> dict[str, Any]:
+    """Return the reaction of a form to a message, as the control API takes it; without an emoji it removes one.
+
+    Raises:
+        InvalidPageRequest: it is not an emoji.
+    """
+    emoji = fields.get("emoji", "").strip()
+    if len(emoji.encode()) > _MAX_EMOJI_BYTES or any(sign.isascii() and sign.isalnum() for sign in emoji):
+        raise InvalidPageRequest("That is not an emoji.", "Choose one, or paste a single emoji.")
+    return {"type": "reaction", "reaction": {"message_id": wamid} | ({"emoji": emoji} if emoji else {})}
 
 
 def build_contact_card(name: str, number: str, email: str) -> dict[str, Any]:

@@ -94,6 +94,7 @@ def number_ids_query(number_ids: Sequence[str]) -> str:
 PHONE_ERROR_TEXTS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of simulator/control
     # field          status, or rule where several share the status
     ("phone", 409): ("This phone is offline.", "Turn it on first."),
+    ("companion_id", 409): ("This phone is offline.", "Turn it on first."),
     ("to", "has been blocked by the phone's owner"): (
         "This phone has blocked the business.",
         "Unblock it to send messages again.",

@@ -408,8 +408,8 @@ async def send_app_message(state: SimulatorState, number: PathSharedNumber, body
     _check_device(app, body.companion_id)
     context: dict[str, str] | None = None
     if body.context_id is not None:
-        quoted = await _find_in_chat(state, number, phone, body.context_id, "context_id")
-        context = {"from": phone if quoted.is_inbound else number.phone_number, "id": quoted.wamid}
+        author = await _find_author(state, number, phone, body.context_id, "context_id")
+        context = {"from": author, "id": body.context_id}
     message = await _build_content(state, number, phone, body)
     return {"wamid": await state.transact(send_from_app(state, number, phone, message, context))}
 
@@ -503,15 +503,19 @@ async def _build_content(state: SimulatorState, number: Number, phone: str, body
         raise ControlApiError(body.type, f"is required for the type {body.type}", accepted_by(AppMessageBody))
     message = build_message(body.type, content)
     if body.type == "reaction":
-        await _find_in_chat(state, number, phone, message.content["reaction"]["message_id"], "reaction.message_id")
+        await _find_author(state, number, phone, message.content["reaction"]["message_id"], "reaction.message_id")
     return message
 
 
-async def _find_in_chat(state: SimulatorState, number: Number, phone: str, wamid: str, field: str) -> SimulatedMessage:
+async def _find_author(state: SimulatorState, number: Number, phone: str, wamid: str, field: str) -> str:
+    """Return the digits of who sent a message of the chat, of the history or since."""
     found = await MESSAGES.find(state.store, wamid=wamid, phone=phone, phone_number_id=number.phone_number_id)
-    if not found:
-        raise ControlApiError(field, "is not in this chat", "the wamid of one of its messages", status=404)
-    return found[0]
+    old = await state.store.read(lambda connection: HISTORY.find_on(connection, wamid, number.phone_number_id))
+    if found:
+        return phone if found[0].is_inbound else number.phone_number
+    if old is not None and old.phone == phone:
+        return number.phone_number if old.is_own else phone
+    raise ControlApiError(field, "is not in this chat", "the wamid of one of its messages", status=404)
 
 
 async def _find_own(state: SimulatorState, number: Number, wamid: str) -> SimulatedMessage:

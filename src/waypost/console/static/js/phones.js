@@ -46,7 +46,7 @@ document.addEventListener("input", (event) => {
 document.addEventListener("formdata", (event) => {
   if (!event.target.matches("[data-along]")) return;
   const composer = event.target.closest("[data-phone]").querySelector("[data-composer]");
-  for (const name of ["context_id", "send_as"]) event.formData.set(name, composer.elements[name].value);
+  for (const name of ["context_id", "send_as"]) event.formData.set(name, composer.elements[name]?.value ?? "");
 }, true);
 
 // A file that is dropped or pasted on a handset opens the dialog for files.
@@ -165,10 +165,10 @@ function tabStop(items) {
 function walk(event) {
   const entry = event.target.closest(".entry");
   const key = event.key.toLowerCase();
-  if (entry && key === "r") return act(event, entry, "[data-reply]");
-  if (entry && key === "e") return act(event, entry, "[data-react], [data-edit]");
-  if (entry && key === "d") return act(event, entry, "[data-revoke]");
-  if (entry && key === "t") return act(event, entry, ".tool-trace");
+  if (entry && /^[a-z]$/.test(key)) {
+    const tool = entry.querySelector(`.tool[aria-keyshortcuts="${key}"]`);
+    if (tool) return press(event, tool);
+  }
   const step = { arrowup: -1, k: -1, arrowdown: 1, j: 1 }[key];
   if (!step && key !== "home" && key !== "end") return;
   const items = event.target.closest("[data-items]");
@@ -183,10 +183,10 @@ function walk(event) {
   next.focus();
 }
 
-function act(event, entry, what) {
+function press(event, tool) {
   event.preventDefault();
   event.stopPropagation();
-  entry.querySelector(what)?.click();
+  tool.click();
 }
 
 function type(event) {
