@@ -4,7 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -70,7 +70,7 @@ def seal(key: bytes, vector: bytes, text: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def running_flow_endpoint(secret: str) -> AsyncIterator[FlowEndpoint]:
+async def running_flow_endpoint(secret: str) -> AsyncGenerator[FlowEndpoint]:
     """Run an endpoint on a free port of this machine."""
     endpoint = FlowEndpoint(secret)
     application = web.Application()

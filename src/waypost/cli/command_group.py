@@ -174,6 +174,8 @@ EXAMPLES: Final[dict[str, tuple[str, str]]] = {
     "template list": ("--status APPROVED", _CLI),
     "template create": ("parcel 'Hi {{1}}, is today fine?' --example Ann --button 'Yes please'", _CLI),
     "template wait": ("parcel", _CLI),
+    "flow": ("check booking.json", "how-to/check-a-flow.md"),
+    "flow check": ("booking.json --strict", "how-to/check-a-flow.md"),
     "recipient": ("export +4915123456789", _PERSONAL),
     "recipient export": ("+4915123456789 --output ann.jsonl", _PERSONAL),
     "recipient erase": ("+4915123456789", _PERSONAL),

@@ -27,6 +27,7 @@ from waypost.cli.commands.accounts import account
 from waypost.cli.commands.apply import apply
 from waypost.cli.commands.callbacks import callbacks, replay
 from waypost.cli.commands.clock import clock, snapshot
+from waypost.cli.commands.flows import flow
 from waypost.cli.commands.inspection import doctor, tail, trace
 from waypost.cli.commands.intercept import intercept
 from waypost.cli.commands.listen import listen
@@ -237,6 +238,7 @@ for _group, _name, _subject in (
     (account, "account", SET_UP),
     (apps, "app", SET_UP),
     (template, "template", EXCHANGE),
+    (flow, "flow", SET_UP),
     (recipient, "recipient", STORE),
     (callbacks, "callbacks", INSPECT),
     (dead_letter, "dead-letter", INSPECT),

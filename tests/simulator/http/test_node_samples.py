@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tests.simulator.accounts.test_flows import create_flow
 from tests.simulator.accounts.test_groups import BOB, create_group, join
-from tests.simulator.accounts.test_number_settings import KEY
 from tests.simulator.accounts.test_payment_configurations import create_configuration
 from tests.simulator.conftest import ANN, APP, NUMBER_ID, WABA, Bench
+from tests.simulator.flows.test_lifecycle import create_flow
+from tests.support.flow_keys import PUBLIC_KEY
 from waypost.base.json_values import list_or_none, object_or_none
 from waypost.simulator.serving.graph_routes import NODE_IDS
 from waypost.simulator.serving.nodes import operation
@@ -37,7 +37,7 @@ async def fill(bench: Bench) -> dict[str, str]:
     for path, body in (
         ("username", {"username": "shop.one"}),
         ("conversational_automation", automation),
-        ("whatsapp_business_encryption", {"business_public_key": KEY}),
+        ("whatsapp_business_encryption", {"business_public_key": PUBLIC_KEY}),
         ("settings", {"calling": {"status": "ENABLED"}}),
     ):
         changed = await bench.graph("POST", f"{NUMBER_ID}/{path}", json=body)

@@ -4,7 +4,7 @@ Source: the operator's page "Error codes", 139002; flows facts 8.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from waypost.flow_json.versions import VersionState, find_version
 from waypost.simulator.apis.errors import GraphApiError, coded_error
@@ -51,9 +51,18 @@ def _is_subscribed(state: SimulatorState, flow: Flow) -> bool:
     return state.accounts.has_receiver(flow.waba_id, "flows")
 
 
+class PublishingCheck(NamedTuple):
+    """A condition of publishing."""
+
+    needs_endpoint: bool  # only flows with an endpoint must meet it
+    is_met: Callable[[SimulatorState, Flow], bool]
+    title: str  # of error 139002
+    advice: str
+
+
 # fmt: off
-_CHECKS: Final[tuple[tuple[bool, Callable[[SimulatorState, Flow], bool], str, str], ...]] = (
-    # only with an endpoint, the check, title, what to do
+CHECKED_BEFORE_PUBLISHING: Final = tuple(PublishingCheck(*row) for row in (
+    # needs_endpoint, is_met, title, advice
     (False, _has_valid_json,      "Publishing Flow with validation errors",
      "The flow's JSON has validation errors, or there is none. Correct it, then publish the flow again."),
     (False, _has_current_version, "Versions in Flow JSON file are not available for publishing",
@@ -68,7 +77,7 @@ _CHECKS: Final[tuple[tuple[bool, Callable[[SimulatorState, Flow], bool], str, st
      "Connect an app to the flow before you publish it."),
     (True,  _is_subscribed,       "WhatsApp Business Account is not subscribed to Flows Webhooks",
      "Subscribe the account to the webhook field flows before you publish a flow with an endpoint."),
-)
+))
 # fmt: on
 
 
@@ -78,9 +87,9 @@ async def check_publishable(state: SimulatorState, flow: Flow) -> None:
     Raises:
         GraphApiError: code 139002.
     """
-    for only_with_endpoint, is_met, title, message in _CHECKS:
-        if (flow.data_api_version or not only_with_endpoint) and not is_met(state, flow):
-            raise flow_error(139002, title, message)
+    for check in CHECKED_BEFORE_PUBLISHING:
+        if (flow.data_api_version or not check.needs_endpoint) and not check.is_met(state, flow):
+            raise flow_error(139002, check.title, check.advice)
     key = find_endpoint_key(state, flow.waba_id)
     if flow.data_api_version and key is not None:
         exchange = await ping_endpoint(state, flow, key)
