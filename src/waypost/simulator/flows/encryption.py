@@ -1,6 +1,6 @@
 """Encryption between a handset and a Flow's endpoint, from the handset's side.
 
-Source: the operator's pages "Implementing endpoint for Flows" and "Flows encryption"; flows facts 10.1.
+Source: the operator's page "Implementing endpoint for Flows".
 """
 
 import base64

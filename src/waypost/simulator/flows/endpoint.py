@@ -1,6 +1,6 @@
 """Requests to a Flow's endpoint: signed, encrypted, within ten seconds, with what went wrong in words.
 
-Source: the operator's pages "Implementing endpoint for Flows" and "Error codes"; flows facts 10.
+Source: the operator's pages "Implementing endpoint for Flows" and "Error codes".
 """
 
 import hashlib
@@ -24,7 +24,7 @@ ENDPOINT_TIMEOUT_S: Final = 10
 MAX_ENDPOINT_RESPONSE_BYTES: Final = 1024 * 1024
 SIGNATURE_HEADER: Final = "X-Hub-Signature-256"
 
-# Source: flows facts 10.1: what a handset does with a status.
+# Source: the operator's page "Implementing endpoint for Flows": what a handset does with a status.
 _STATUS_MEANINGS: Final = {
     421: ("business-decryption-error", "The endpoint could not decrypt the request, and said so by 421."),
     427: ("unexpected_http_status_code", "The endpoint says by 427 that the flow token is no longer valid."),

@@ -62,7 +62,7 @@ class _FlowView:
 
 
 # fmt: off
-_TRANSITIONS: Final = {  # Source: flows facts 8; the operator's page "Error codes"
+_TRANSITIONS: Final = {  # Source: the operator's pages "Lifecycle of a Flow", "Error codes"
     #             only from                        code    title when it is in another state
     "update":    ((DRAFT, PUBLISHED),              139001, "Flow can't be updated"),
     "publish":   ((DRAFT,),                        139002, "Publishing Flow in invalid state"),
@@ -292,7 +292,7 @@ def _publish(flow: Flow) -> Flow:
 
 
 def _warn_of_version(transaction: Transaction, flow: Flow) -> None:
-    """Warn by a webhook that a flow's version is frozen or has expired. Source: flows facts 13; the names are ours."""
+    """Warn by a webhook that a flow's version is frozen or has expired. The names are ours."""
     version = find_version(str(flow.content.get("version")))
     if version is None or version.state is VersionState.CURRENT:
         return

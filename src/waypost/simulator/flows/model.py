@@ -30,7 +30,7 @@ FLOW_CATEGORIES: Final = (
 
 
 MAX_PUBLISHED_VERSIONS: Final = 5
-"""The newest of them work; a message with an older one cannot be opened. Source: flows facts 8."""
+"""The newest of them work; a message with an older one cannot be opened. Source: the operator's page "Lifecycle of a Flow"."""
 
 
 class PublishedFlow(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ FLOWS: Final = StoredKind("flow", Flow)
 def save_flow(transaction: Transaction, flow: Flow, *, status: str = "") -> None:
     """Save a flow; a new status, and that of a new flow, is told by a webhook.
 
-    Source: flows facts 13, FLOW_STATUS_CHANGE.
+    Source: the operator's page "Flows webhooks".
     """
     known = transaction.find(FLOWS, flow.flow_id)
     changed = replace(flow, status=status or flow.status, updated_ms=transaction.state.clock.now_ms())

@@ -1,6 +1,6 @@
 """Publishing of a Flow: what the operator checks first, and the health check of the endpoint.
 
-Source: the operator's page "Error codes", 139002; flows facts 8.
+Source: the operator's page "Error codes", 139002.
 """
 
 from collections.abc import Callable
