@@ -36,6 +36,7 @@ ID_RANGES: Final = {
     "data set": "290",
     "catalog": "291",
     "Instagram account": "292",
+    "preverified number": "293",
 }
 _FIELD_KINDS: Final = {
     "waba_id": "account",
@@ -56,6 +57,7 @@ _FIELD_KINDS: Final = {
     "dataset_ids": "data set",
     "catalog_ids": "catalog",
     "instagram_account_ids": "Instagram account",
+    "preverified_id": "preverified number",
 }
 """The kinds that fields and the parts of paths are ids of."""
 

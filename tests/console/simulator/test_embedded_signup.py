@@ -16,6 +16,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.console.conftest import LOOP, ConsoleClient
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev import demo
+from waypost.simulator.state.accounts import partner_id
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -56,6 +57,12 @@ class PartnerSite:
 
     async def arm(self, **fault: Any) -> None:
         await self.console.control.json("POST", "/control/faults", fault)
+
+    async def call_graph(self, path: str, **parameters: str) -> dict[str, Any]:
+        """Call the operator's API as the partner's server does, by POST."""
+        url, headers = f"{self.console.running.graph_url}/v25.0/{path}", {"Authorization": f"Bearer {demo.GRAPH_TOKEN}"}
+        async with aiohttp.ClientSession() as http, http.post(url, params=parameters, headers=headers) as response:
+            return await response.json()
 
     async def exchange(self, code: str) -> tuple[int, dict[str, Any]]:
         """Exchange a code as the partner's server does."""
@@ -168,6 +175,26 @@ async def test_error_of_a_screen_is_shown_and_reported(page: Page, site: Partner
 
     assert message["message"]["event"] == "CANCEL"
     assert message["message"]["data"]["error_code"] == "3441030"
+
+
+async def test_number_that_the_partner_has_verified_is_offered_first_and_needs_no_code(
+    page: Page, site: PartnerSite
+) -> None:
+    phone, control = "12025550188", site.console.control
+    await control.json("PUT", f"/control/onboarding/partners/{site.app_id}", {"has_credit_line": True})
+    added = await site.call_graph(f"{partner_id(site.app_id)}/add_phone_numbers", phone_number=phone)
+    await site.call_graph(f"{added['id']}/request_code", code_method="SMS", language="en_US")
+    code = (await control.json("GET", f"/control/phones/{phone}/code"))["sent"]["code"]
+    await site.call_graph(f"{added['id']}/verify_code", code=code)
+    site.extras = {"version": "v4", "setup": {"preVerifiedPhone": {"ids": [added["id"]]}}}
+
+    window = await open_window(page, site)
+    await go_to(window, "Choose an account and a number")
+    await expect(window.get_by_label(f"+{phone}")).to_be_checked()
+    await window.get_by_role("button", name="Continue").click()
+    await expect(window.get_by_text(f"Your number is +{phone}.")).to_be_visible()
+    await window.get_by_role("button", name="Continue").click()
+    await expect(window.get_by_role("heading", level=1)).to_have_text("Review what you share")
 
 
 async def test_dialog_without_the_script_returns_to_its_uri(page: Page, site: PartnerSite) -> None:

@@ -25,6 +25,7 @@ from waypost.simulator.media.model import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import SimulatedAd
 from waypost.simulator.onboarding.model import AppPartner, CreditAllocation
+from waypost.simulator.onboarding.preverified import PreverifiedNumber
 from waypost.simulator.serving.control_api import CALLS as ALL_CALLS
 from waypost.simulator.serving.graph_routes import ROOT_ROUTES, ROUTES
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number, partner_id
@@ -263,6 +264,9 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Account, "assigned_users"):           {"user": "x", "tasks": ["MANAGE"]},
     (Account, "set_solution_migration_intent"): {"app_id": APP, "solution_id": "1"},
     (AppPartner, "whatsapp_credit_sharing_and_attach"): {"waba_id": WABA, "waba_currency": "USD"},
+    (Business, "add_phone_numbers"):       {"phone_number": "+1 555 000 8888"},
+    (PreverifiedNumber, "request_code"):   {"code_method": "SMS", "language": "en_US"},
+    (PreverifiedNumber, "verify_code"):    {"code": "123456"},
     (Business, "system_user_access_tokens"): {"system_user_id": "x", "appsecret_proof": "x", "fetch_only": True},
     (Account, "flows"):                    {"name": "x", "categories": ["OTHER"], "flow_json": "{}", "publish": False},
     (SimulatedTemplate, ""):                        {"category": "UTILITY", "components": [BODY]},
@@ -347,7 +351,7 @@ class SimulatorClient:
             Flow: json.loads(created_flow)["id"], SimulatedGroup: group_id, UploadSession: json.loads(upload)["id"],
             SimulatedAd: f"{AD_PREFIX}{TEMPLATE}",
             AppPartner: self.messages["CREDIT_LINE"], CreditAllocation: self.messages["ALLOCATION"],
-            Business: partner_id(APP), Signup: f"signups/{json.loads(signup)['id']}",
+            PreverifiedNumber: self.messages["PREVERIFIED"], Business: partner_id(APP), Signup: f"signups/{json.loads(signup)['id']}",
         }  # fmt: skip
 
     async def _share_number(self) -> dict[str, str]:
@@ -374,8 +378,11 @@ class SimulatorClient:
         partner = await self._control("PUT", f"partners/{APP}", {"has_credit_line": True})
         path = f"/v25.0/{partner['credit_line_id']}/whatsapp_credit_sharing_and_attach"
         _, shared = await self._request("graph", "POST", path, b"waba_currency=USD&waba_id=" + WABA.encode())
+        path = f"/v25.0/{partner_id(APP)}/add_phone_numbers"
+        _, added = await self._request("graph", "POST", path, b"phone_number=15550007777")
         self.messages |= {
             "CREDIT_LINE": partner["credit_line_id"], "ALLOCATION": json.loads(shared)["allocation_config_id"],
+            "PREVERIFIED": json.loads(added)["id"],
         }  # fmt: skip
         for screen in SCREENS:
             extras = {"version": "v3" if screen == "profile" else "v4"}

@@ -1,6 +1,5 @@
 """Graph API calls for a number: its block list, and changes of its PIN, name and callback URI."""
 
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, text_or_none
@@ -10,7 +9,7 @@ from waypost.simulator.apis.requests import Call
 from waypost.simulator.numbers.model import BLOCKS, UNREGISTERED, block_phones, find_restriction, find_restriction_name
 from waypost.simulator.state.accounts import Account, Number
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.nodes import NodeKind, health_status, page
+from waypost.simulator.state.nodes import NodeKind, health_status, page, show_time
 from waypost.simulator.state.phones import find_number, find_phone, find_phone_by_user_id, phone_digits
 from waypost.simulator.state.records import (
     ALLOWED,
@@ -177,9 +176,8 @@ def _platform_type(view: _NumberView) -> str:
 
 
 def _last_onboarded(view: _NumberView) -> str | None:
-    """Return when a number was last chosen in a signup, as the operator writes times."""
-    at_ms = integer_or_none(view.record(ONBOARDED).get("at_ms"))
-    return None if at_ms is None else datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S%z")
+    """Return when a number was last chosen in a signup."""
+    return show_time(integer_or_none(view.record(ONBOARDED).get("at_ms")))
 
 
 _NUMBER_NODE: Final = NodeKind[_NumberView](  # Source: facts 1, "Phone node"

@@ -68,6 +68,18 @@ def join_number(country_code: object, phone_number: object) -> str:
     return next((digits for digits in possible if _is_assigned(digits)), possible[-1])
 
 
+def read_number(_name: str, value: Any) -> str:
+    """Return the digits of a number that is given with its country code, as `join_number` does."""
+    import phonenumbers
+
+    text = "+" + _text_of("phone_number", value).lstrip("+")
+    try:
+        code = phonenumbers.parse(text).country_code
+    except phonenumbers.NumberParseException as error:
+        raise bad_parameter("Param phone_number must be a number with its country code.") from error
+    return join_number(str(code), text)
+
+
 def _text_of(name: str, value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else text_or_none(value)
     if not text:

@@ -19,6 +19,7 @@ from waypost.simulator.numbers.sent_codes import (
     CODE_REQUESTS_WINDOW_MS,
     MAX_CODE_REQUESTS,
     CodeMethod,
+    SentCode,
     check_code,
     is_locked,
     send_code,
@@ -143,17 +144,22 @@ def request_code(transaction: Transaction, call: Call, number: Number) -> dict[s
     Raises:
         GraphApiError: 136024, ten codes in three days.
     """
-    parameters, number_id = read_parameters(CodeRequestParameters, call.fields), number.phone_number_id
-    requests = times_counted(transaction, CODE_REQUESTS, number_id, within_ms=CODE_REQUESTS_WINDOW_MS)
+    code = send_requested_code(transaction, call, number.phone_number_id, number.phone_number).code
+    transaction.change_record(number.phone_number_id, REGISTRATION, code=code, needs_code=True)
+    return GRAPH_SUCCESS
+
+
+def send_requested_code(transaction: Transaction, call: Call, object_id: str, digits: str) -> SentCode:
+    """Send a code as a call asks for it, and count it for the object. Raises GraphApiError, as `request_code` does."""
+    parameters = read_parameters(CodeRequestParameters, call.fields)
+    requests = times_counted(transaction, CODE_REQUESTS, object_id, within_ms=CODE_REQUESTS_WINDOW_MS)
     if transaction.state.settings.value.limits and requests >= MAX_CODE_REQUESTS:
         text = "You have requested a verification code too many times. Try again later."
         error = {"message": "Request code error", "type": "OAuthException", "code": 136024, "error_user_msg": text}
         raise GraphApiError(400, error)
-    count_usage(transaction, CODE_REQUESTS, number_id, transaction.state.ids.new())
+    count_usage(transaction, CODE_REQUESTS, object_id, transaction.state.ids.new())
     method: CodeMethod = "VOICE" if parameters.code_method == "VOICE" else "SMS"
-    code = send_code(transaction, number.phone_number, method, parameters.language).code
-    transaction.change_record(number_id, REGISTRATION, code=code, needs_code=True)
-    return GRAPH_SUCCESS
+    return send_code(transaction, digits, method, parameters.language)
 
 
 @operation("numbers.verify_code", "POST", Number, "verify_code")
@@ -162,13 +168,18 @@ async def verify_code(state: SimulatorState, call: Call, number: Number) -> dict
     text = read_parameters(CodeParameters, call.fields).code
 
     def write(transaction: Transaction) -> GraphApiError | None:
-        if is_locked(transaction, number.phone_number):
-            return bad_parameter("Param code: too many wrong codes were tried; try again in 12 hours.")
-        if not check_code(transaction, number.phone_number, text):
-            return bad_parameter("Param code is not the code that was sent.")
-        transaction.change_record(number.phone_number_id, REGISTRATION, code="", needs_code=False)
-        return None
+        error = use_code(transaction, number.phone_number, text)
+        if error is None:
+            transaction.change_record(number.phone_number_id, REGISTRATION, code="", needs_code=False)
+        return error
 
     if (error := await state.transact(write)) is not None:  # the wrong code counts
         raise error
     return GRAPH_SUCCESS
+
+
+def use_code(transaction: Transaction, digits: str, text: str) -> GraphApiError | None:
+    """Use a number's code; return the error if it is wrong: raised, it would undo the count of wrong codes."""
+    if is_locked(transaction, digits):
+        return bad_parameter("Param code: too many wrong codes were tried; try again in 12 hours.")
+    return None if check_code(transaction, digits, text) else bad_parameter("Param code is not the code that was sent.")

@@ -24,6 +24,7 @@ from waypost.simulator.onboarding.model import (
     is_in_use,
     owned_accounts,
 )
+from waypost.simulator.onboarding.preverified import PREVERIFIED_NUMBERS
 from waypost.simulator.onboarding.session import OnboardingSession, WindowErrorShown, end_session
 from waypost.simulator.state.accounts import ACCOUNTS, APPS, NUMBERS, SHARED_THROUGHPUT, Account, Number
 from waypost.simulator.state.embedded_signup import (
@@ -48,7 +49,7 @@ def complete_signup(transaction: Transaction, session: OnboardingSession) -> Onb
         WindowErrorShown: somebody else has registered the number in the meantime.
     """
     if session.phone_number and not session.phone_number_id and is_in_use(transaction, session.phone_number):
-        raise WindowErrorShown(3441030, back_to="number")
+        raise WindowErrorShown(3441030, back_to="account" if session.number == "preverified" else "number")
     state = transaction.state
     business_id = session.business_id or _create_portfolio(transaction, session)
     account = _find_or_create_account(transaction, session, business_id)
@@ -117,6 +118,7 @@ def _find_or_create_number(transaction: Transaction, session: OnboardingSession,
         if is_on_app:
             connect_number(transaction, number)
         transaction.delete(BUSINESS_APP_NUMBERS, session.phone_number)
+        transaction.delete(PREVERIFIED_NUMBERS, session.phone_number)
     if "name_declined" in session.breaks:
         transaction.change_record(number_id, NUMBER_STATUS, name_status="DECLINED")
     if "pin_forgotten" in session.breaks:

@@ -15,7 +15,7 @@ from waypost.base.object_ids import describe_other_kind, make_id
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.errors import GraphApiError
 from waypost.simulator.numbers.names import check_display_name
-from waypost.simulator.numbers.new_numbers import join_number
+from waypost.simulator.numbers.new_numbers import join_number, read_number
 from waypost.simulator.numbers.sent_codes import CodeMethod, check_code, is_locked, send_code
 from waypost.simulator.onboarding.model import (
     BUSINESS_APP_NUMBERS,
@@ -28,6 +28,7 @@ from waypost.simulator.onboarding.model import (
     is_in_use,
     owned_accounts,
 )
+from waypost.simulator.onboarding.preverified import offered_preverified
 from waypost.simulator.onboarding.session import (
     MAX_CHARS,
     NewBusiness,
@@ -121,13 +122,20 @@ def choose_account(
     """Return the step that chooses an account of the portfolio or names a new one, and the kind of number.
 
     Args:
+        phone_number_id: of a number of the account, or of one that the page offers.
         further_waba_ids: of accounts that are shared together with it, in a version that offers several.
     """
 
     def step(transaction: Transaction, session: OnboardingSession) -> OnboardingSession:
         further = tuple(dict.fromkeys(each for each in further_waba_ids if each != waba_id))
         chosen = replace(
-            session, waba_id=waba_id, further_waba_ids=further, account_name=name, number=None, phone_number_id=""
+            session,
+            waba_id=waba_id,
+            further_waba_ids=further,
+            account_name=name,
+            number=None,
+            phone_number_id="",
+            is_number_verified=False,
         )
         if further and not VERSIONS[session.version].shares_several:
             accepted = "none: this version of the window shares one account"
@@ -154,9 +162,18 @@ def choose_account(
 def _choose_number(
     transaction: Transaction, session: OnboardingSession, choice: NumberChoice | None, phone_number_id: str
 ) -> OnboardingSession:
+    offered = {one.preverified_id: one for one in offered_preverified(transaction.state, session)}
     if not choice:
         usual: NumberChoice = "business_app" if session.feature == BUSINESS_APP else "new"
-        choice = "existing" if phone_number_id else usual
+        is_offered = phone_number_id in offered or (offered and not phone_number_id)
+        choice = "preverified" if is_offered else "existing" if phone_number_id else usual
+    if choice == "preverified":
+        chosen = offered.get(phone_number_id or next(iter(offered), ""))
+        if chosen is None:
+            accepted = f"one of {', '.join(offered)}" if offered else "another choice: the page offers no such number"
+            raise ControlApiError("phone_number_id", "is not offered by this window", accepted, status=409)
+        is_verified = chosen.is_verified(transaction.state.clock.now_ms())
+        session = replace(session, phone_number=chosen.phone_number, is_number_verified=is_verified)
     if choice == "business_app" and session.feature != BUSINESS_APP:
         accepted = f"another choice, or a window with the feature {BUSINESS_APP}"
         raise ControlApiError("number", "is not offered by this window", accepted, status=409)
@@ -190,13 +207,15 @@ def enter_number(
     """Return the step that enters the number and its display name.
 
     Args:
-        phone_number: international, or national beside `country_code`; ignored for a number that the operator gives.
+        phone_number: international, or national beside `country_code`; ignored for a number that is given or chosen.
     """
 
     def step(transaction: Transaction, session: OnboardingSession) -> OnboardingSession:
         shown = display_name or session.proposed_text("phone", "displayName") or session.account_name
         if session.number == "display_name_only":
             digits = _give_virtual_number(transaction)
+        elif session.number == "preverified":
+            digits = session.phone_number
         else:
             digits = _read_number(country_code, phone_number)
             _check_number(transaction, session, digits)
@@ -350,17 +369,8 @@ def _numbers_of_business(transaction: Transaction, session: OnboardingSession) -
 
 def _read_number(country_code: str, phone_number: str) -> str:
     """Return the digits of a number. Raises WindowErrorShown: it is none."""
-    # Imported on first use: the tables of the world's numbering plans are large.
-    import phonenumbers
-
-    if not country_code:
-        try:
-            country_code = str(phonenumbers.parse("+" + phone_number.lstrip("+")).country_code)
-        except phonenumbers.NumberParseException as error:
-            raise WindowErrorShown(3441051) from error
-        phone_number = "+" + phone_number.lstrip("+")
     try:
-        return join_number(country_code, phone_number)
+        return join_number(country_code, phone_number) if country_code else read_number("phone_number", phone_number)
     except GraphApiError as error:
         raise WindowErrorShown(3441051) from error
 

@@ -129,6 +129,7 @@ class OnboardingSession(SignupEntries, frozen=True, kw_only=True):
     opened_ms: int
     page_key: str  # of the URL of its page: who knows it uses the window
     screen: ScreenName = "sign_in"
+    is_number_verified: bool = False  # by the partner, before
     code_sent_ms: int | None = None
     error: ShownError | None = None
     event: str = ""  # of the message at the end; empty until then, and if no message is sent
@@ -165,7 +166,7 @@ def shown_screens(session: OnboardingSession) -> list[ScreenName]:
         skipped.add("profile")
     if session.feature in (ONLY_ACCESS, ONLY_ACCOUNT) or session.number == "existing":
         skipped |= {"number", "code"}
-    if session.number == "display_name_only":
+    if session.number == "display_name_only" or session.is_number_verified:
         skipped.add("code")
     return [name for name in SCREENS if name not in skipped]
 

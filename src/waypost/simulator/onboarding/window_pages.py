@@ -32,6 +32,7 @@ from waypost.simulator.onboarding.completion import complete_signup, signup_scop
 from waypost.simulator.onboarding.model import ADDRESSES, BUSINESS_APP_NUMBERS, PERSONS, PORTFOLIOS
 from waypost.simulator.onboarding.opening import open_session
 from waypost.simulator.onboarding.page_events import page_events
+from waypost.simulator.onboarding.preverified import offered_preverified
 from waypost.simulator.onboarding.screens import (
     accept_terms,
     choose_account,
@@ -237,6 +238,7 @@ class WindowPages:
             "numbers": state.accounts.numbers_of,
             "shares_several": VERSIONS[session.version].shares_several,
             "choices": offered_choices(session),
+            "preverified": offered_preverified(state, session) if session.screen == "account" else [],
             "app_numbers": state.values(BUSINESS_APP_NUMBERS).values(),
             "sent": sent,
             "scopes": signup_scopes(session.products, session.breaks),
@@ -294,6 +296,7 @@ def _read_step(session: OnboardingSession, action: str, form: dict[str, str]) ->
             choices: dict[str, NumberChoice | None] = {
                 "": None,
                 "existing": "existing",
+                "preverified": "preverified",
                 **{choice: choice for choice in offered_choices(session)},
             }
             if chosen not in choices:

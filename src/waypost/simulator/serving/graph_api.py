@@ -33,6 +33,7 @@ from waypost.simulator.media.model import find_media
 from waypost.simulator.media.uploads import find_upload
 from waypost.simulator.messages.marketing import SimulatedAd
 from waypost.simulator.onboarding.model import ALLOCATIONS, PARTNERS
+from waypost.simulator.onboarding.preverified import find_preverified
 from waypost.simulator.serving.call_faults import FaultedResponse, InjectedError, carry_out
 from waypost.simulator.serving.graph_routes import NODE_IDS, ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.state.accounts import Account, GraphApp, find_business
@@ -160,6 +161,9 @@ class GraphApi:
         allocation = state.values(ALLOCATIONS).get(object_id)
         if allocation is not None:
             return allocation, [allocation.waba_id]
+        preverified = find_preverified(state, object_id)
+        if preverified is not None:
+            return preverified, [account.waba_id for account in accounts.accounts_of_app(preverified.app_id)]
         business = find_business(accounts, object_id)
         if business is not None:
             return business, [account.waba_id for account in (*business.owned, *business.shared)]

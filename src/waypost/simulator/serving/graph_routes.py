@@ -21,9 +21,10 @@ from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
 from waypost.simulator.numbers import graph as numbers
 from waypost.simulator.numbers import names, new_numbers, profile, qr_codes, registration, settings
-from waypost.simulator.onboarding import exchange
+from waypost.simulator.onboarding import exchange, preverified
 from waypost.simulator.onboarding import graph as partners
 from waypost.simulator.onboarding.model import AppPartner, CreditAllocation
+from waypost.simulator.onboarding.preverified import PreverifiedNumber
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.serving import nodes
 from waypost.simulator.state.accounts import Account, Business, GraphApp, Number
@@ -81,6 +82,7 @@ OPERATIONS: Final = (
             numbers,
             partners,
             payments,
+            preverified,
             profile,
             qr_codes,
             registration,
@@ -100,6 +102,7 @@ NODE_IDS: Final[dict[type, str]] = {
     Flow: "flow_id",
     GraphApp: "app_id",
     Number: "phone_number_id",
+    PreverifiedNumber: "preverified_id",
     Signup: "signup_id",
     SimulatedAd: "ad_id",
     SimulatedGroup: "group_id",

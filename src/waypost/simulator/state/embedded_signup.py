@@ -6,9 +6,9 @@ Source: facts 14.1, 14.2, 14.3, 14.7.
 from typing import Any, Final, Literal, NamedTuple
 
 ScreenName = Literal["sign_in", "terms", "business", "account", "profile", "number", "code", "permissions", "done"]
-NumberChoice = Literal["new", "existing", "display_name_only", "business_app"]
+NumberChoice = Literal["new", "existing", "display_name_only", "business_app", "preverified"]
 """What a business may choose: a number of its own, one of the account, one that the operator gives it together with a
-display name (555), or the one that it uses in the app on a phone."""
+display name (555), the one that it uses in the app on a phone, or one of the partner's that the page offers."""
 
 
 class Screen(NamedTuple):

@@ -5,6 +5,7 @@ import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -53,6 +54,11 @@ def requested_fields(call: Call) -> list[str]:
 def unknown_field(name: str, kind: str) -> GraphApiError:
     """Return the error for a field that a kind of node does not have."""
     return bad_parameter(f"Tried accessing nonexisting field ({name}) on node type ({kind})")
+
+
+def show_time(at_ms: int | None) -> str | None:
+    """Return a time as nodes show it; None if there is none."""
+    return None if at_ms is None else datetime.fromtimestamp(at_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
 def app_data(account: Account, app_id: str) -> dict[str, str]:
