@@ -65,7 +65,7 @@ class Promises:
         self._standing: dict[Any, float] = {}
         self._sent: dict[str, int] = {}  # what the operator has accepted: our id, and in which place
         self._tasks_before: Counter[str] = Counter()
-        self.next_retry_ms = 0  # when the latest of the retries that wait is due
+        self.next_retry_ms = 0  # when the latest of the retries that wait is due, the operator's of webhooks too
 
     # While it runs.
 
@@ -91,8 +91,11 @@ class Promises:
         for row, since_s in self._standing.items():
             if now_s - since_s >= NO_PROGRESS_S:
                 self._break(f"no progress for {NO_PROGRESS_S} s of {row}")
-        self.next_retry_ms = max((row[3] for row in (*jobs, *callbacks) if row[4]), default=0)
-        left = [*jobs, *callbacks] or self._rows("simulator", "SELECT * FROM outbox")[0]
+        outbox, retries = self._rows("simulator", "SELECT * FROM outbox", "SELECT body FROM state WHERE kind = 'retry'")
+        due_ms = [row[3] for row in (*jobs, *callbacks) if row[4]]
+        due_ms += [json.loads(body)["next_ms"] for (body,) in retries if outbox]
+        self.next_retry_ms = max(due_ms, default=0)
+        left = [*jobs, *callbacks] or outbox
         self._observed.broken += [f"left: {row}" for row in left if is_last]
         return not left
 

@@ -61,8 +61,9 @@ LEASES_END_WITHIN_S: Final = 20
 KILLS_FOR_S: Final = 30
 HEALED_WITHIN_S: Final = 900
 """Longer than the longest delay of a retry after faults of a minute."""
-LATEST_RETRY_S: Final = 7200
-"""A clock that jumps forward uses up the shorter delays, and the next one may be of this length."""
+LATEST_RETRY_S: Final = 17_280
+"""A clock that jumps forward, and a person who retries, use up the shorter delays: the next one may be of this length, the
+tenth of a callback, a fifth longer."""
 LOOK_EVERY_S: Final = 20
 CONNECTIONS_END_WITHIN_S: Final = 20
 GROUPS_END_WITHIN_S: Final = 80
