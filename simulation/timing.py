@@ -212,9 +212,9 @@ def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
                 ) * SLOWEST_CLOCK
                 if not is_last or came_s > one.began_s or sent_s < let_go_s + LET_GO_S:
                     continue
-                since_s = max([first.ended_s or 0, *(to_s for _, to_s in observed.interruptions if to_s < one.began_s)])
+                since_s = (first.ended_s or 0) + GRACE_S  # also if the process that knows it has been restarted since
                 others_succeed = any(
-                    each.status == 200 and since_s + GRACE_S < (each.ended_s or 0) < one.began_s for each in calls[path]
+                    each.status == 200 and since_s < (each.ended_s or 0) < one.began_s for each in calls[path]
                 )
                 fails_again = any(
                     (each.status or 500) >= 300 and let_go_s < each.began_s < let_go_s + LET_GO_S

@@ -281,6 +281,26 @@ async def test_order_hold_continues_after_a_restart(
     assert clock.now_ms() - first_ms < 590_000 + 300_000  # and not 600 s after the restart
 
 
+async def test_order_hold_ends_after_a_restart_because_another_callback_was_received_before(
+    make_service: MakeCallbackService, sink: CallbackSink, clock: ManualClock
+) -> None:
+    service = await make_service(order_hold_s=600)
+    poison = {"about": "ann", "turn": 0}
+    sink.choose_status = lambda attempt: 500 if attempt.value == poison else 200
+    await service.subscribe(sink.url)
+    await service.emit_callbacks("ann", times=2)
+    await service.pass_time_until(lambda: len(sink.requests) == 2, step_ms=1_000)
+    await service.emit_callbacks("ben")
+    await sink.wait_until(lambda: sink.callbacks == [{"about": "ben", "turn": 0}])
+    await service.close()
+    clock.advance(ms=600_000)
+    await service.open()
+
+    await service.pass_time_until(lambda: len(sink.requests) == 5, step_ms=1_000)
+
+    assert [request.value for request in sink.requests[3:]] == [poison, {"about": "ann", "turn": 1}]
+
+
 def _exceeds(count: Callable[[str], int], before: int) -> bool:
     return count("ben") > before
 

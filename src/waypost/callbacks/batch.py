@@ -11,7 +11,9 @@ from waypost.domain.callbacks import Subscription
 from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_times
+from waypost.store.callbacks.receivers import last_delivery_ms
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
+from waypost.store.queue.jobs import group_subscription_id
 
 MAX_CACHED_KEYS: Final = 10_000
 SUBSCRIPTION_CACHE_MS: Final = 2_000
@@ -25,6 +27,7 @@ class CallbackBatch:
     callbacks: Mapping[str, CallbackRow]  # by id
     subscriptions: Mapping[int, Subscription]  # by id; one that was deleted is left out
     first_tried_ms: Mapping[str, int]  # by callback, when one that has failed was tried first
+    delivered_ms: Mapping[int, int]  # by the subscription of these, when a callback was last delivered to it
     keys: Mapping[int, tuple[bytes, ...]]  # by subscription, the keys that sign its callbacks now, the newest first
     read_ids: Set[int]  # of the subscriptions that were read for this batch, deleted ones too; others were cached
 
@@ -57,11 +60,11 @@ class CallbackReader:
             subscription_ids: of the jobs.
             fresh_ids: subscriptions that are read even if they are cached.
         """
-        ids, tried = set[str](), set[str]()
+        ids, tried = set[str](), dict[str, int]()  # with the subscription
         for job in jobs:
             ids.add(job.subject.id)
-            if job.attempt and job.blocking_since_ms is None:
-                tried.add(job.subject.id)
+            if job.attempt and job.blocking_since_ms is None:  # by another process, or before a restart
+                tried[job.subject.id] = group_subscription_id(job.concurrency_group)
         rows = self._database.cache.pop_rows(CACHED_CALLBACKS, ids)
         row_ids = ids - rows.keys()
         real_ms = self._clock.real_ms()
@@ -72,9 +75,10 @@ class CallbackReader:
                 subscriptions[subscription_id] = cached[1]
         read_ids = subscription_ids - subscriptions.keys()
         first_ms: dict[str, int] = {}
+        delivered_ms: dict[int, int] = {}
         if row_ids or tried or read_ids:
             changes = self._changes
-            read_rows, read, first_ms = await self._database.read(
+            read_rows, read, first_ms, delivered_ms = await self._database.read(
                 _read_callback_batch, row_ids, tried, read_ids, self._unseal
             )
             rows |= read_rows
@@ -89,7 +93,7 @@ class CallbackReader:
             keys[subscription_id] = ()
             for serial in subscription.serials(now_ms):
                 keys[subscription_id] += tuple(self._keys_of(subscription_id, serial))
-        return CallbackBatch(rows, subscriptions, first_ms, keys, read_ids)
+        return CallbackBatch(rows, subscriptions, first_ms, delivered_ms, keys, read_ids)
 
     def _keys_of(self, subscription_id: int, serial: int) -> list[bytes]:
         """Return the keys with a serial: one, and after a replacement of the instance key for a while two."""
@@ -107,10 +111,11 @@ class CallbackReader:
 
 
 def _read_callback_batch(
-    connection: Connection, row_ids: set[str], tried: set[str], subscription_ids: set[int], unseal: Unseal
-) -> tuple[dict[str, CallbackRow], dict[int, Subscription], dict[str, int]]:
+    connection: Connection, row_ids: set[str], tried: dict[str, int], subscription_ids: set[int], unseal: Unseal
+) -> tuple[dict[str, CallbackRow], dict[int, Subscription], dict[str, int], dict[int, int]]:
     return (
         callbacks_by_ids(connection, row_ids),
         subscriptions_by_ids(connection, subscription_ids, unseal) if subscription_ids else {},
-        first_attempt_times(connection, tried),
+        first_attempt_times(connection, tried.keys()),
+        {number: last_delivery_ms(connection, number, None) or 0 for number in sorted({*tried.values()})},
     )

@@ -90,6 +90,9 @@ class CallbackSender:
             receiver.update(batch.subscriptions.get(subscription_id), self._clock.now_ms(), read_number)
             if not was_known:
                 self.admission.wake(subscription_id)
+        for subscription_id, delivered_ms in batch.delivered_ms.items():  # by another process, or before a restart
+            circuit = receivers[subscription_id].circuit
+            circuit.succeeded_ms = max(circuit.succeeded_ms, delivered_ms)
         prepared: list[tuple[Job, JobWork]] = []
         for job in jobs:
             if job.blocking_since_ms is None and not job.is_replay:
