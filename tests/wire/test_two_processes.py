@@ -121,8 +121,8 @@ async def test_pace_that_a_webhook_changes_holds_in_the_other_process(processes:
         return route.app.throughput if route is not None else None
 
     before = await read_pace()
-    value = {"metadata": {"phone_number_id": APP.phone_number_id}, "message_echoes": []}
-    entry = {"id": ACCOUNT.id, "changes": [{"field": "smb_message_echoes", "value": value}]}
+    value: dict[str, Any] = {"metadata": {"phone_number_id": APP.phone_number_id}, "message_echoes": []}
+    entry: dict[str, Any] = {"id": ACCOUNT.id, "changes": [{"field": "smb_message_echoes", "value": value}]}
     body = json.dumps({"object": "whatsapp_business_account", "entry": [entry]}).encode()
     signature = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     received = await post(

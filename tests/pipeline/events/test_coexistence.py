@@ -15,6 +15,7 @@ from tests.support.operator_webhook import post_change
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.version_3_receiver import field_of, open_version_3_receiver, value_of
+from waypost.domain.app import App
 from waypost.store.apps.apps import change_app
 from waypost.store.tables import messages, recipients
 
@@ -181,7 +182,11 @@ async def read_pace(pipeline: PipelineHarness) -> int | None:
 @pytest.mark.parametrize("sign", ["the partner's sync", "an echo", "a contact"])
 async def test_pace_of_a_live_number_follows_its_connection_to_the_app(pipeline: PipelineHarness, sign: str) -> None:
     """20 a second from the first sign that it is shared until it is disconnected, whatever its own pace is."""
-    app = await pipeline.waypost.database.write(change_app, APP.id, lambda app: replace(app, per_second=500))
+
+    def quicken(known: App) -> App:
+        return replace(known, per_second=500)
+
+    app = await pipeline.waypost.database.write(change_app, APP.id, quicken)
     assert app is not None
     paces = [await read_pace(pipeline)]
 

@@ -37,7 +37,7 @@ def test_job_that_waits_for_another_attempt_can_be_made_due_and_those_of_its_key
     group.enqueue([retried, new_job(2, due_ms=NOW_MS), never_tried, new_job(11, due_ms=NOW_MS)])
     before = claim_all(group)
 
-    group.make_retries_due(NOW_MS)
+    group.make_retries_due(NOW_MS, with_detached=False)
 
     assert before == [2]
     assert claim_all(group) == [1, 11]
