@@ -49,9 +49,10 @@ def page_templates() -> "Environment":
 
 
 FORM_PAGE_HEADERS: Final = PAGE_HEADERS | {
+    "Referrer-Policy": "same-origin",  # without a referrer a browser sends its form with the origin null: refused
     "Content-Security-Policy": PAGE_HEADERS["Content-Security-Policy"].replace(
         "form-action 'none'", "form-action 'self'"
-    )
+    ),
 }
 SIGNED_UP: Final = "/signed-up"
 """The end of the path to which the signup window returns."""

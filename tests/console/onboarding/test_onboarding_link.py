@@ -96,6 +96,8 @@ async def test_window_that_is_closed_leaves_the_app_as_it_was_and_can_be_opened_
     app = await find_app(console, "Closed Bakery")
     assert (app["live"], app["phone_number"]) == (False, "")
     allow_window(tab)
+    assert ["400 (Bad Request)" in error for error in tab.errors] == [True]  # the page of a return without a code
+    tab.errors.clear()
 
 
 async def test_window_waits_for_the_confirmed_address_of_the_contact(
