@@ -181,13 +181,13 @@ class Database:
         return self._readers.run(self._run_read, query, args)
 
     def _run_read(self, query: Callable[..., StoreResult], args: tuple[Any, ...]) -> StoreResult:
-        """Retry once when the store was unavailable: an idle connection may have broken."""
+        """Retry once when the store was unavailable: an idle connection may have broken; and after a conflict."""
         for is_last in (False, True):
             try:
                 with self._engine.read() as connection:
                     return query(connection, *args)
             except Exception as error:  # noqa: BLE001  raised again
-                if not is_last and self._engine.is_unavailable(error):
+                if not is_last and (self._engine.is_unavailable(error) or self._engine.is_conflict(error)):
                     continue
                 self._failed_reads += 1  # by several threads: an increment may be lost
                 raise translate_error(self._engine, error) from None  # which may be the same error

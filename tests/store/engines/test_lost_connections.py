@@ -33,6 +33,21 @@ async def test_reading_continues_read_only_after_its_connections_break(database:
     assert read_only == "on"
 
 
+async def test_transaction_with_a_canceled_statement_is_run_again(database: Database) -> None:
+    for run in (database.write, database.read, database.write_in_background):
+        runs: list[int] = []
+
+        await run(_cancel_first_statement, runs)
+
+        assert len(runs) == 2
+
+
+def _cancel_first_statement(connection: Connection, runs: list[int]) -> None:
+    runs.append(1)
+    if len(runs) == 1:
+        connection.exec_driver_sql("SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(60)")
+
+
 def _end_own_connection(connection: Connection) -> None:
     connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
 

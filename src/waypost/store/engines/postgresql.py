@@ -46,7 +46,7 @@ under load each notification costs the server and this process as much as severa
 # Classes and codes of errors: not now, or not this server
 UNAVAILABLE_SQLSTATES: Final = ("08", "53", "57P", "25006", "55000", "XX000")
 DAMAGE_SQLSTATES: Final = ("XX001", "XX002")  # a page, or an index. Source: postgresql.org, "PostgreSQL Error Codes"
-CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03")
+CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03", "57014")  # 57014: a person, or a role's time-out, canceled it
 MAX_OPENING_ATTEMPTS: Final = 8  # each waits for a lock for up to lock_timeout
 
 _CHECKSUM_FAILURES: Final = text(
@@ -236,7 +236,7 @@ class PostgresEngine:
         return DamageSearch(found, "the checksums of the pages that the server has read")
 
     def is_conflict(self, error: BaseException) -> bool:
-        """Return True for a deadlock, a lock that was not obtained in time, or a partition added meanwhile.
+        """Return True for a deadlock, a lock not obtained in time, a canceled statement, or a partition added meanwhile.
 
         A row that waited for the default partition is rejected once another has taken its range; run again,
         it goes there. That violation names no constraint, unlike those of the tables' own rules.
