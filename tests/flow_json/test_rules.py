@@ -97,6 +97,24 @@ def test_text_over_ten_megabytes_is_rejected() -> None:
     assert [one["error"] for one in checked.errors] == ["INVALID_FLOW_JSON"]
 
 
+def test_message_about_very_many_fields_names_the_first_hundred() -> None:
+    payload = {f"field_{index}": "x" for index in range(103)}
+    flow = changed(simple(), {"screens/0/layout/children/3/on-click-action/payload": payload})
+
+    messages = [one["message"] for one in check_flow_json(text_of(flow)).errors]
+
+    assert [one for one in messages if one.endswith("field_98, field_99 and 3 more].")]
+
+
+def test_required_members_are_missed_in_each_item_of_an_example() -> None:
+    items = {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}
+    schema = {"type": "array", "items": items, "__example__": [{"a": "x"}, {}, {"a": 1}]}
+
+    found = check_flow_json(text_of(changed(simple(), {"screens/0/data/list": schema}))).errors
+
+    assert [one["error"] for one in found] == ["MISSING_REQUIRED_PROPERTY", "INVALID_PROPERTY_TYPE"]
+
+
 def test_no_two_rules_have_the_same_name_and_message() -> None:
     pairs = [(rule.error, rule.message) for rule in RULES.values()]
 

@@ -22,6 +22,8 @@ from waypost.flow_json.schema import FoundAction
 MAX_RESPONSE_FILES: Final = 10
 """Of a completed Flow's response message, from 5.0 on; before, one."""
 MAX_RESPONSE_KB: Final = 100 * 1024
+_MAX_NAMES: Final = 100
+"""Of one message."""
 # Source: public page "Validator of Flow JSON", files: the property that limits a picker's files.
 _MAX_FILES_OF: Final = {"PhotoPicker": "max-uploaded-photos", "DocumentPicker": "max-uploaded-documents"}
 
@@ -40,7 +42,7 @@ class ActionCheck:
         """Check each action."""
         for action in actions:
             screen = self._references.screen_of(action.node)
-            if screen is not None:
+            if screen is not None and not self._violations.is_full():
                 self._check_action(action, screen)
 
     def _check_action(self, action: FoundAction, screen: ScreenView) -> None:
@@ -172,10 +174,10 @@ class ActionCheck:
         unknown = [name for name in payload if name not in declared]
         missing = [name for name in declared if name not in payload]
         if unknown:
-            fields = ", ".join(unknown)
+            fields = _listed(unknown)
             self._violations.add_at_name(errors.NOT_IN_DATA_MODEL, payload[unknown[0]], fields=fields)
         if missing:
-            self._violations.add(errors.NOT_IN_PAYLOAD, action.payload, fields=", ".join(missing))
+            self._violations.add(errors.NOT_IN_PAYLOAD, action.payload, fields=_listed(missing))
         for name in unknown:
             if not is_binding(payload[name].text or ""):
                 values = {"field": name, "screen": screen.screen_id, "next_screen": following.screen_id}
@@ -232,6 +234,12 @@ class ActionCheck:
 def _limit(picker: PlacedComponent, name: str, default: int) -> int:
     node = picker.node.members.get(name)
     return int(node.value) if node is not None and node.type_name == "number" else default
+
+
+def _listed(names: list[str]) -> str:
+    """Return names for a message; of very many, those that are cut are counted."""
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_expression(node: Node) -> bool:

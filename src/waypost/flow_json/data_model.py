@@ -3,6 +3,7 @@
 Source: public pages "Flow JSON", declaring screen properties, and "Validator of Flow JSON", data of screens.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from waypost.flow_json import errors
@@ -34,7 +35,7 @@ def check_data_models(view: FlowView, violations: Violations) -> None:
     for screen in view.screens:
         for name, node in screen.declared_data.items():
             if name != REQUIRED and _check_schema(node, violations):
-                _check_value(node.members[EXAMPLE], node, node.members[EXAMPLE], violations)
+                _check_values([node.members[EXAMPLE]], node, node.members[EXAMPLE], violations)
 
 
 def declared_type(schema: Node | None) -> str:
@@ -85,24 +86,43 @@ def _check_member(schema: Node, violations: Violations) -> bool:
     return _check_schema(schema, violations)
 
 
-def _check_value(value: Node, schema: Node, example: Node, violations: Violations) -> None:
-    """Check a value within an example; what is wrong is reported at the example, as the operator does."""
+def _check_values(values: Iterable[Node], schema: Node, example: Node, violations: Violations) -> None:
+    """Check the values within an example for which one schema counts.
+
+    What is wrong is reported at the example, as the operator does. All together, so that a schema is read once.
+    """
     expected = declared_type(schema)
-    if not is_of_type(value, expected):
-        violations.add(errors.EXAMPLE_TYPE, example, expected=expected, found=value.type_name)
-    elif expected == "array" and "items" in schema.members:
-        items = schema.members["items"]
-        for item in value.items if isinstance(items.value, dict) else ():
-            _check_value(item, items, example, violations)
+    fitting: list[Node] = []
+    for value in values:
+        if is_of_type(value, expected):
+            fitting.append(value)
+        else:
+            violations.add(errors.EXAMPLE_TYPE, example, expected=expected, found=value.type_name)
+    items = schema.members.get("items")
+    if expected == "array" and items is not None and isinstance(items.value, dict):
+        _check_values((item for value in fitting for item in value.items), items, example, violations)
     elif expected == "object":
-        required = schema.members.get(REQUIRED)
-        for one in required.items if required is not None else ():
-            if one.text is not None and one.text not in value.members:
-                violations.add(errors.EXAMPLE_LACKS, example, name=one.text)
-        properties = schema.members.get("properties")
-        for name, member in properties.members.items() if properties is not None else ():
-            if name in value.members and isinstance(member.value, dict):
-                _check_value(value.members[name], member, example, violations)
+        _check_members(fitting, schema, example, violations)
+
+
+def _check_members(values: list[Node], schema: Node, example: Node, violations: Violations) -> None:
+    required, properties = schema.members.get(REQUIRED), schema.members.get("properties")
+    declared = properties.members if properties is not None else {}
+    names = {one.text: None for one in required.items if one.text is not None} if required is not None else {}
+    inner: dict[str, list[Node]] = {}
+    for value in values:
+        if violations.is_full():
+            return
+        for name in names:
+            if name not in value.members:
+                violations.add(errors.EXAMPLE_LACKS, example, name=name)
+                if violations.is_full():
+                    return
+        for name, member in value.members.items():
+            if name in declared and isinstance(declared[name].value, dict):
+                inner.setdefault(name, []).append(member)
+    for name, members in inner.items():
+        _check_values(members, declared[name], example, violations)
 
 
 def is_of_type(value: Node, expected: str) -> bool:

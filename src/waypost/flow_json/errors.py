@@ -82,7 +82,7 @@ class Violations:
 
     def json_errors(self, *, warnings: bool = False) -> list[dict[str, Any]]:
         """Return the errors, or the warnings, as the operator writes errors, in order of their places."""
-        ordered = sorted(self.found, key=lambda one: (one.span.start, one.span.end))
+        ordered = sorted(self.found, key=lambda one: one.span)
         return [self._error(one) for one in ordered if one.rule.is_warning(self.version) is warnings]
 
     def _add(self, rule: FlowRule, node: Node, span: Span, values: dict[str, object]) -> None:
@@ -90,8 +90,8 @@ class Violations:
             self.found.append(FlowViolation(rule, rule.message.format(**values), span, node.path))
 
     def _error(self, violation: FlowViolation) -> dict[str, Any]:
-        line_start, column_start = self.text.position(violation.span.start)
-        line_end, column_end = self.text.position(violation.span.end)
+        line_start, column_start = self.text.position(violation.span[0])
+        line_end, column_end = self.text.position(violation.span[1])
         position = {
             "line_start": line_start,
             "line_end": line_end,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from waypost.flow_json.components import COMPONENTS, Component
 from waypost.flow_json.nodes import Node
@@ -64,7 +65,7 @@ class ScreenView:
         node = self.node.members.get("data")
         return node.members if node is not None else {}
 
-    @property
+    @cached_property
     def names(self) -> dict[str, list["PlacedComponent"]]:
         """Its components by name, without the Form."""
         found: dict[str, list[PlacedComponent]] = {}
@@ -81,7 +82,16 @@ class ScreenView:
 
     def components_with(self, *types: str) -> list[PlacedComponent]:
         """Return its components of some types."""
+        if len(types) == 1:
+            return self._placed.get(types[0], [])
         return [one for one in self.components if one.type in types]
+
+    @cached_property
+    def _placed(self) -> dict[str, list["PlacedComponent"]]:
+        found: dict[str, list[PlacedComponent]] = {}
+        for one in self.components:
+            found.setdefault(one.type, []).append(one)
+        return found
 
 
 @dataclass
@@ -97,7 +107,7 @@ class FlowView:
         """True if the Flow says that an endpoint powers it."""
         return "data_api_version" in self.root.members
 
-    @property
+    @cached_property
     def screens_by_id(self) -> dict[str, ScreenView]:
         """Its screens by id; the first of several with one id."""
         return {screen.screen_id: screen for screen in reversed(self.screens)}

@@ -5,20 +5,21 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn, Optional, TypeAlias, cast
 
 MAX_DEPTH: Final = 100
 """Nested deeper, a text is rejected: no Flow needs a tenth of it."""
-_SPACE: Final = re.compile(r"[ \t\n\r]*")
+# A text, a bracket, or a number, boolean or null, of what is known to be JSON.
+_PIECE: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]|[^\s,:{}\[\]"]+')
 _DECODER: Final = json.JSONDecoder()
 
+Place: TypeAlias = tuple[Optional["Place"], str | int]
+"""A path as a chain: the place around, None for the root, and the last name or index. So each node costs one step."""
+Span: TypeAlias = tuple[int, int]
+"""The place of a text: where it begins and ends, in characters; the end is the last character's.
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The place of a text: where it begins and ends, in characters; the end is the last character's."""
-
-    start: int
-    end: int
+A plain tuple of numbers, as there are two for each node, and the garbage collector looks at such tuples only once.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,13 +30,23 @@ class Node:
         value: a dict of names to nodes, a list of nodes, or a text, number, boolean or None.
         span: of the value.
         key_span: of its name with the quotes; None in a list and at the root.
-        path: names and indexes from the root.
+        place: of the value; None at the root.
     """
 
     value: Any
     span: Span
-    path: tuple[str | int, ...] = ()
+    place: Place | None = None
     key_span: Span | None = None
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """The names and indexes from the root."""
+        steps: list[str | int] = []
+        place = self.place
+        while place is not None:
+            place, step = place
+            steps.append(step)
+        return tuple(reversed(steps))
 
     @property
     def members(self) -> dict[str, "Node"]:
@@ -122,8 +133,7 @@ def parse_json(text: str) -> Node:
         raise
     except (ValueError, RecursionError) as error:
         raise InvalidJsonError("a number is too long" if isinstance(error, ValueError) else _TOO_DEEP) from None
-    node, _ = _scan(text, _skip(text, 0), ())
-    return node
+    return _build(text)
 
 
 _TOO_DEEP: Final = f"values are nested deeper than {MAX_DEPTH}"
@@ -133,46 +143,43 @@ def _reject_constant(name: str) -> NoReturn:
     raise InvalidJsonError(f"{name} is no number of JSON")
 
 
-def _skip(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space is not None else at
+def _build(text: str) -> Node:
+    """Return the tree of a text that is known to be JSON."""
+    node = Node(None, (0, 0))
+    around: list[Node] = []
+    name: str | None = None
+    key_span: Span | None = None
+    for match in _PIECE.finditer(text):
+        piece, start = match[0], match.start()
+        if piece in "}]":
+            node = around.pop()
+            node.span = (node.span[0], start)
+            continue
+        value = _value_of(piece)
+        span = (start, match.end() - 1)
+        owner = around[-1] if around else None
+        if owner is None:
+            node = Node(value, span)
+        elif isinstance(owner.value, list):
+            node = Node(value, span, (owner.place, len(owner.items)))
+            owner.items.append(node)
+        elif name is None:
+            name, key_span = value, span
+            continue
+        else:
+            node = owner.members[name] = Node(value, span, (owner.place, name), key_span)
+            name = key_span = None
+        if piece in "{[":
+            around.append(node)
+            if len(around) > MAX_DEPTH:
+                raise InvalidJsonError(_TOO_DEEP, start)
+    return node
 
 
-def _scan(text: str, at: int, path: tuple[str | int, ...]) -> tuple[Node, int]:
-    """Return the node that begins at a character, and where the text goes on. The text is known to be JSON."""
-    if len(path) > MAX_DEPTH:
-        raise InvalidJsonError(_TOO_DEEP, at)
-    character = text[at]
-    value: Any
-    if character == "{":
-        value, end = _scan_object(text, at + 1, path)
-    elif character == "[":
-        value, end = _scan_list(text, at + 1, path)
-    else:
-        value, end = _DECODER.raw_decode(text, at)
-    return Node(value, Span(at, end - 1), path), end
-
-
-def _scan_object(text: str, at: int, path: tuple[str | int, ...]) -> tuple[dict[str, Node], int]:
-    members: dict[str, Node] = {}
-    at = _skip(text, at)
-    while text[at] != "}":
-        name, after_name = _DECODER.raw_decode(text, at)
-        key_span = Span(at, after_name - 1)
-        at = _skip(text, _skip(text, after_name) + 1)
-        members[name], at = _scan(text, at, (*path, name))
-        members[name].key_span = key_span
-        at = _skip(text, at)
-        at = _skip(text, at + 1) if text[at] == "," else at
-    return members, at + 1
-
-
-def _scan_list(text: str, at: int, path: tuple[str | int, ...]) -> tuple[list[Node], int]:
-    items: list[Node] = []
-    at = _skip(text, at)
-    while text[at] != "]":
-        node, at = _scan(text, at, (*path, len(items)))
-        items.append(node)
-        at = _skip(text, at)
-        at = _skip(text, at + 1) if text[at] == "," else at
-    return items, at + 1
+def _value_of(piece: str) -> Any:
+    """Return the value of a piece of JSON: of a bracket that opens, an empty object or list."""
+    if piece[0] == '"' and "\\" not in piece:
+        return piece[1:-1]
+    if piece in "{[":
+        return {} if piece == "{" else []
+    return _DECODER.raw_decode(piece)[0]

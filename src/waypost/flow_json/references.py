@@ -111,7 +111,9 @@ class ReferenceCheck:
         self._violations = violations
         self._by_id = view.screens_by_id
         self._by_path = {screen.node.path: screen for screen in view.screens}
-        self._names = {screen.screen_id: screen.names for screen in view.screens}
+        self._forms = {
+            (screen.screen_id, form.text("name")) for screen in view.screens for form in screen.components_with("Form")
+        }
 
     def check_dynamic(self, values: list[DynamicValue]) -> None:
         """Check the expressions of components."""
@@ -174,11 +176,10 @@ class ReferenceCheck:
 
     def _find_field(self, one: FieldReference, screen: ScreenView) -> ResolvedReference | MissingReference:
         name = ".".join(one.names)
-        component = next(iter(self._names[screen.screen_id].get(name, ())), None)
+        component = next(iter(screen.names.get(name, ())), None)
         if component is not None and component.value_type:
             return ResolvedReference(component.value_type, component=component)
-        is_form = any(form.text("name") == name for form in screen.components_with("Form"))
-        return MissingReference(Lack.FORM if is_form else Lack.FIELD, one, name)
+        return MissingReference(Lack.FORM if (screen.screen_id, name) in self._forms else Lack.FIELD, one, name)
 
     def _find_data(self, one: FieldReference, screen: ScreenView) -> ResolvedReference | MissingReference:
         schema = screen.declared_data.get(one.names[0])

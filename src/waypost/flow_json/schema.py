@@ -259,7 +259,7 @@ class ShapeCheck:
             self.violations.add(errors.INVALID_COMPONENT, type_node)
             return
         rest = {name: member for name, member in node.members.items() if name != "type"}
-        self._check_object(Node(rest, node.span, node.path, node.key_span), component.properties, component.type)
+        self._check_object(Node(rest, node.span, node.place, node.key_span), component.properties, component.type)
 
     def _check_action(self, node: Node, kind: ActionKind, owner: Node, component: str) -> None:
         if not self._has_type(node, ("object",)):
@@ -286,7 +286,7 @@ class ShapeCheck:
                 self.violations.add_at_name(errors.NOT_IN_ACTION, member, name=key, action=name)
             elif key != "name":
                 rest[key] = member
-        self._check_object(Node(rest, node.span, node.path, node.key_span), ACTIONS[name], "")
+        self._check_object(Node(rest, node.span, node.place, node.key_span), ACTIONS[name], "")
         self.actions.append(FoundAction(node, name, owner, component))
 
     def _check_scalar(self, node: Node, kind: Kind, name: str) -> None:

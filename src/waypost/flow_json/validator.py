@@ -9,7 +9,7 @@ from waypost.flow_json.component_checks import check_components
 from waypost.flow_json.data_model import check_data_models, check_declarations
 from waypost.flow_json.errors import Violations
 from waypost.flow_json.flow import FlowView, view_flow
-from waypost.flow_json.nodes import InvalidJsonError, JsonText, Node, Span, parse_json
+from waypost.flow_json.nodes import InvalidJsonError, JsonText, Node, parse_json
 from waypost.flow_json.references import ReferenceCheck
 from waypost.flow_json.routing import check_routes
 from waypost.flow_json.schema import ShapeCheck
@@ -37,7 +37,7 @@ class CheckedFlow:
 def check_flow_json(text: str) -> CheckedFlow:
     """Return what is wrong with a text of Flow JSON, in order of the places."""
     violations = Violations(JsonText(text))
-    nothing = Node(None, Span(0, 0))
+    nothing = Node(None, (0, 0))
     size_bytes = len(text.encode(errors="replace"))
     if size_bytes > MAX_FLOW_JSON_BYTES:
         count = size_bytes - MAX_FLOW_JSON_BYTES
@@ -49,7 +49,7 @@ def check_flow_json(text: str) -> CheckedFlow:
     try:
         root = parse_json(text)
     except InvalidJsonError as error:
-        violations.add(errors.INVALID_JSON, Node(None, Span(error.offset, error.offset)), reason=f"{error.reason}.")
+        violations.add(errors.INVALID_JSON, Node(None, (error.offset, error.offset)), reason=f"{error.reason}.")
         return CheckedFlow(None, violations.json_errors())
     if not isinstance(root.value, dict):
         violations.add(errors.INVALID_JSON, root, reason="JSON is not an object.")
