@@ -21,6 +21,7 @@ from docs.evidence_pages import (
     specification_page,
     testing_page,
 )
+from docs.flow_pages import flow_json_page
 from docs.message_pages import callbacks_page, operator_codes_page, states_page
 from docs.operation_table import operation_table
 from docs.service_pages import commands_page, metrics_page, settings_page
@@ -41,6 +42,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "callbacks.md":      callbacks_page,
     "rates.md":          rates_page,
     "template-rules.md": rules_page,
+    "flow-json.md":     flow_json_page,
     "routes.md":         routes_page,
     "states.md":         states_page,
     "operator-codes.md": operator_codes_page,
