@@ -63,7 +63,7 @@ _STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the 
     "MIGRATED": "connect the app to the number's new id: waypost app connect",
 }
 THROUGHPUT: Final = {"STANDARD": 80, "HIGH": 1000}  # messages a second. Source: operator's facts 8
-"""Of a number that a person uses in the WhatsApp Business app, too, whatever its level. Source: operator's facts 8."""
+"""Of a number that is used through the API alone, by its level."""
 _WEBHOOK_URL_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
 """Precedence of the webhook URLs that a number can have. Source: operator's facts 7.1, "One callback per app"."""
 
