@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from tests.simulator.conftest import WABA, Bench, SimulatorResponse
+from tests.simulator.onboarding.conftest import get_token, play
 from tests.support.flow_json import one_screen_flow
 from tests.support.manual_clock import ManualClock
 from waypost.simulator.flows.model import PUBLISHED, Flow, PublishedFlow
@@ -265,3 +266,40 @@ async def test_five_published_versions_are_kept(bench: Bench) -> None:
 
     assert [version["number"] for version in shown.body["published"]] == [2, 3, 4, 5, 6]
     assert "Book 5" in json.dumps(shown.body["published"][-1]["content"])
+
+
+async def test_flows_are_copied_into_another_account_of_the_business(bench: Bench) -> None:
+    first = await play(bench)
+    second = await play(bench, person_id=first["person_id"], business_id=first["business_id"])
+    token, others_token = await get_token(bench, first), await get_token(bench, second)
+    body = {"name": "booking", "categories": ["OTHER"], "flow_json": json.dumps(CONTENT)}
+    created = await bench.graph("POST", f"{first['waba_id']}/flows", token, json=body)
+    wanted = {"source_waba_id": first["waba_id"], "source_flow_names": ["booking", "nothing"]}
+
+    moved = await bench.graph("POST", f"{second['waba_id']}/migrate_flows", others_token, json=wanted)
+    again = await bench.graph("POST", f"{second['waba_id']}/migrate_flows", others_token, json=wanted)
+    foreign = await bench.graph("POST", f"{WABA}/migrate_flows", json=wanted)
+
+    [copied] = moved.body["migrated_flows"]
+    assert (copied["source_name"], copied["source_id"]) == ("booking", created.body["id"])
+    assert [one["error_code"] for one in moved.body["failed_flows"]] == ["4233041"]
+    shown = await bench.graph("GET", f"{copied['migrated_id']}?fields=status,json_version", others_token)
+    assert (shown.body["status"], shown.body["json_version"]) == ("DRAFT", "7.0")
+    assert "already" in again.body["failed_flows"][0]["error_message"]
+    assert foreign.error["code"] == 100
+
+
+async def test_health_says_what_a_flow_lacks(bench: Bench) -> None:
+    draft = (await create_flow(bench)).body["id"]
+    published = (await create_flow(bench, "other", flow_json=json.dumps(CONTENT), publish=True)).body["id"]
+
+    lacking = (await bench.graph("GET", f"{draft}?fields=health_status")).body["health_status"]
+    await bench.control("PUT", f"flows/{published}/status", {"status": "THROTTLED"})
+    throttled = (await bench.graph("GET", f"{published}?fields=health_status")).body["health_status"]
+    metric = await bench.graph("GET", f"{published}?fields=metric.name(ENDPOINT_REQUEST_COUNT).granularity(DAY)")
+
+    assert (lacking["can_send_message"], throttled["can_send_message"]) == ("BLOCKED", "LIMITED")
+    titles = [one["error_description"] for one in lacking["entities"][0]["errors"]]
+    assert titles[0] == "Publishing Flow with validation errors"
+    assert [entity["entity_type"] for entity in throttled["entities"]] == ["FLOW", "WABA", "BUSINESS", "APP"]
+    assert metric.error["code"] == 139006

@@ -269,6 +269,7 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (PreverifiedNumber, "verify_code"):    {"code": "123456"},
     (Business, "system_user_access_tokens"): {"system_user_id": "x", "appsecret_proof": "x", "fetch_only": True},
     (Account, "flows"):                    {"name": "x", "categories": ["OTHER"], "flow_json": "{}", "publish": False},
+    (Account, "migrate_flows"):            {"source_waba_id": "1", "source_flow_names": ["x"]},
     (SimulatedTemplate, ""):                        {"category": "UTILITY", "components": [BODY]},
     (GraphApp, "uploads"):                      {"file_length": 5, "file_type": "image/png", "file_name": "a"},
     (GraphApp, "subscriptions"):                {"object": "whatsapp_business_account", "callback_url": "", "verify_token": "x"},

@@ -33,10 +33,10 @@ from waypost.simulator.flows.model import (
     find_flow_by_name,
     save_flow,
 )
-from waypost.simulator.flows.publishing import check_publishable, flow_error
+from waypost.simulator.flows.publishing import check_publishable, flow_error, flow_health
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.nodes import NodeKind, app_data, health_status, page
+from waypost.simulator.state.nodes import NodeKind, app_data, page
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 
 operation = GraphOperations()
@@ -50,6 +50,7 @@ _ASSET_LINK_LIFETIME_MS: Final = 3600 * 1000
 _PREVIEW_LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
 _MAX_ASSET_FIELD_BYTES: Final = 4096
 _MAX_NAME_CHARS: Final = 200
+_METRIC: Final = re.compile(r"(^|,)\s*metric\.name\(")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class _FlowView:
     flow: Flow
     account: Account
     preview: dict[str, str]
+    health: dict[str, Any]
 
 
 # fmt: off
@@ -329,9 +331,7 @@ _FLOW_NODE: Final = NodeKind[_FlowView](
             "message_template_namespace": view.account.namespace,
         },
         "application": lambda view: app_data(view.account, view.account.app_id),
-        "health_status": lambda view: health_status(
-            "FLOW", view.flow.flow_id, "AVAILABLE" if view.flow.status == PUBLISHED else "BLOCKED"
-        ),
+        "health_status": lambda view: view.health,
     },
 )
 
@@ -344,5 +344,7 @@ def show_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
         "preview_url": signed_link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
         "expires_at": _iso(until_ms),
     }
+    if _METRIC.search(call.query.get("fields", "")):  # only flows that handsets have opened have enough requests
+        raise flow_error(139006, "Metrics threshold is not reached", "The flow has fewer than 250 requests.")
     names = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
-    return _FLOW_NODE.show(_FlowView(flow, account, preview), names)
+    return _FLOW_NODE.show(_FlowView(flow, account, preview, flow_health(state, flow)), names)

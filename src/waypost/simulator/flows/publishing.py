@@ -9,7 +9,8 @@ from typing import Any, Final, NamedTuple
 from waypost.flow_json.versions import VersionState, find_version
 from waypost.simulator.apis.errors import GraphApiError, coded_error
 from waypost.simulator.flows.endpoint import find_endpoint_key, ping_endpoint
-from waypost.simulator.flows.model import Flow
+from waypost.simulator.flows.model import DRAFT, PUBLISHED, THROTTLED, Flow
+from waypost.simulator.state.accounts import owner_id
 from waypost.simulator.state.simulator_state import SimulatorState
 
 _ENDPOINT_SUBCODE: Final = 4233014
@@ -79,6 +80,31 @@ CHECKED_BEFORE_PUBLISHING: Final = tuple(PublishingCheck(*row) for row in (
      "Subscribe the account to the webhook field flows before you publish a flow with an endpoint."),
 ))
 # fmt: on
+
+
+# What may be sent of a flow with a status; with any other, nothing.
+_HEALTH: Final = {PUBLISHED: "AVAILABLE", THROTTLED: "LIMITED"}
+
+
+def flow_health(state: SimulatorState, flow: Flow) -> dict[str, Any]:
+    """Return whether messages can be sent with a flow, and what its publication lacks.
+
+    Source: the operator's page "Flows API", `health_status`.
+    """
+    can_send = "AVAILABLE" if flow.status == DRAFT and flow.published else _HEALTH.get(flow.status, "BLOCKED")
+    problems = [
+        {"error_code": 131000, "error_description": check.title, "possible_solution": check.advice}
+        for check in CHECKED_BEFORE_PUBLISHING
+        if (flow.data_api_version or not check.needs_endpoint) and not check.is_met(state, flow)
+    ]
+    account = state.accounts.by_id[flow.waba_id]
+    others = (("WABA", account.waba_id), ("BUSINESS", owner_id(account)), ("APP", account.app_id))
+    entities: list[dict[str, Any]] = [
+        {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can_send}
+        | ({"errors": problems} if problems else {}),
+        *({"entity_type": kind, "id": node_id, "can_send_message": "AVAILABLE"} for kind, node_id in others),
+    ]
+    return {"can_send_message": can_send, "entities": entities}
 
 
 async def check_publishable(state: SimulatorState, flow: Flow) -> None:

@@ -10,6 +10,7 @@ from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.business_app import sync as business_apps
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.flows import graph as flows
+from waypost.simulator.flows import migration
 from waypost.simulator.flows.model import Flow
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.groups.model import SimulatedGroup
@@ -74,6 +75,7 @@ OPERATIONS: Final = (
             calling,
             exchange,
             flows,
+            migration,
             groups,
             media,
             names,
