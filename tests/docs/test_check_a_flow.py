@@ -16,7 +16,7 @@ PAGE: Final = (ROOT / "docs" / "how-to" / "check-a-flow.md").read_text(encoding=
 
 def test_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [flow] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
-    [command] = re.findall(r"```sh\nwaypost (.*?)\n```", PAGE)
+    [command] = re.findall(r"```sh\n(?:export .*\n)?waypost (.*?)\n```", PAGE)
     [output] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "booking.json").write_text(flow, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

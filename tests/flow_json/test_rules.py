@@ -10,6 +10,7 @@ from tests.flow_json.samples import all_components, changed, line_of, simple, te
 from waypost.flow_json import errors
 from waypost.flow_json.components import COMPONENTS
 from waypost.flow_json.errors import FlowRule, pointer_text
+from waypost.flow_json.nodes import MAX_PIECES
 from waypost.flow_json.validator import check_flow_json
 from waypost.flow_json.versions import FLOW_VERSIONS, Version
 
@@ -133,3 +134,10 @@ def _pointer(one: dict[str, Any]) -> str:
 
 def _steps(path: str) -> tuple[str | int, ...]:
     return tuple(int(step) if step.isdecimal() else step for step in path.split("/")) if path else ()
+
+
+def test_text_of_more_values_than_memory_should_have_is_rejected_at_once() -> None:
+    [error] = check_flow_json("[" + "1," * (MAX_PIECES + 1) + "1]").errors
+
+    assert error["error"] == "INVALID_FLOW_JSON"
+    assert "more than 500000 names and values" in error["message"]

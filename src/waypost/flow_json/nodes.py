@@ -9,6 +9,8 @@ from typing import Any, Final, NoReturn, Optional, TypeAlias, cast
 
 MAX_DEPTH: Final = 100
 """Nested deeper, a text is rejected: no Flow needs a tenth of it."""
+MAX_PIECES: Final = 500_000
+"""Names, values and brackets of a text; one of 10 MB could have ten times as many, and fill a gigabyte."""
 # A text, a bracket, or a number, boolean or null, of what is known to be JSON.
 _PIECE: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]|[^\s,:{}\[\]"]+')
 _DECODER: Final = json.JSONDecoder()
@@ -123,7 +125,8 @@ def parse_json(text: str) -> Node:
     """Return the tree of a text.
 
     Raises:
-        InvalidJsonError: it is no JSON, has a number that JSON has not, or is nested deeper than `MAX_DEPTH`.
+        InvalidJsonError: it is no JSON, has a number that JSON has not, is nested deeper than `MAX_DEPTH`, or has more
+            than `MAX_PIECES`.
     """
     try:
         json.loads(text, parse_constant=_reject_constant)
@@ -149,8 +152,10 @@ def _build(text: str) -> Node:
     around: list[Node] = []
     name: str | None = None
     key_span: Span | None = None
-    for match in _PIECE.finditer(text):
+    for count, match in enumerate(_PIECE.finditer(text)):
         piece, start = match[0], match.start()
+        if count > MAX_PIECES:
+            raise InvalidJsonError(f"it has more than {MAX_PIECES} names and values", start)
         if piece in "}]":
             node = around.pop()
             node.span = (node.span[0], start)

@@ -1,5 +1,6 @@
 """Control API calls for flows: what a flow contains, and its status at the operator."""
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from msgspec import Struct
@@ -42,7 +43,7 @@ async def show_flow(flow: PathFlow) -> dict[str, Any]:
     """Return a flow's status, its uploaded content with what a handset would cut, and the published versions."""
     published = [{"number": one.number, "content": content_of(one.asset)} for one in flow.published]
     members = {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
-    warnings = check_flow_json(flow.asset).warnings if flow.asset else []
+    warnings = (await asyncio.to_thread(check_flow_json, flow.asset)).warnings if flow.asset else []
     return {**members, "warnings": warnings, "published": published}
 
 

@@ -1,5 +1,6 @@
 """Graph API calls for flows. Source: the operator's page "Flows API"."""
 
+import asyncio
 import datetime
 import re
 from dataclasses import dataclass
@@ -134,7 +135,7 @@ async def create_flow(state: SimulatorState, call: Call, account: Account) -> di
         endpoint_uri=new.endpoint_uri,
         created_ms=now_ms,
         updated_ms=now_ms,
-        errors=check_flow_json(asset).errors if asset else [],
+        errors=(await asyncio.to_thread(check_flow_json, asset)).errors if asset else [],
     )
     is_published = str(call.fields.get("publish", "")).lower() == "true"
     if is_published:
@@ -240,7 +241,7 @@ async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[st
         raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
     if asset is None:
         raise is_missing("file")
-    errors = check_flow_json(asset).errors
+    errors = (await asyncio.to_thread(check_flow_json, asset)).errors  # a large text takes seconds
     changes = {"asset": asset, "errors": errors}
 
     def save(transaction: Transaction) -> None:
