@@ -4,6 +4,7 @@ Retries, pauses, paces, uncertain messages, holds, and that nobody waits for a n
 """
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
@@ -168,7 +169,7 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
     for callback_id, attempts in tries.items():
         for failed, next_one in pairwise(attempts):
             until_s = next_one.began_s
-            if failed.began_s - observed.first_tried_s(attempts[0]) > min(observed.order_hold_s):
+            if failed.began_s - observed.first_tried_s(attempts[0]) > min(observed.order_hold_s, default=math.inf):
                 break  # it has failed alone, and keeps its own schedule
             if not (failed.ended_s or until_s) < back_s < until_s - RECOVERY_S:
                 continue

@@ -271,6 +271,6 @@ async def test_number_with_a_problem_has_the_fix_hint_of_its_status(
 ) -> None:
     await pipeline.control("PUT", f"numbers/{APP.phone_number_id}/sending-restriction", {"name": sending_restriction})
 
-    [finding] = await read_findings(pipeline, NUMBER)
+    *_, finding = await read_findings(pipeline, NUMBER)  # an unregistered number has no platform, either
 
     assert (finding["state"], fix_hint in finding["fix_hint"]) == ("wrong", True), finding

@@ -79,7 +79,7 @@ def test_flow_of_the_wrong_shape_gets_errors_of_the_shape_only() -> None:
     ("text", "message"),
     [
         ("", "The Flow has no JSON yet."),
-        ("{", "Flow JSON is not valid. Expecting property name enclosed in double quotes at line 1, column 2."),
+        ("{", "Flow JSON is not valid. It is not valid JSON at line 1, column 2."),
         ("[]", "Flow JSON is not valid. JSON is not an object."),
         ('{"version": "7.3", "screens": [1' + "0" * 5000 + "]}", "Flow JSON is not valid. a number is too long."),
         ('{"version": NaN}', "Flow JSON is not valid. NaN is no number of JSON."),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, Optional, TypeAlias, cast
 
+from waypost.base.error_texts import json_error_text
+
 MAX_DEPTH: Final = 100
 """Nested deeper, a text is rejected: no Flow needs a tenth of it."""
 MAX_PIECES: Final = 500_000
@@ -131,7 +133,7 @@ def parse_json(text: str) -> Node:
     try:
         json.loads(text, parse_constant=_reject_constant)
     except json.JSONDecodeError as error:
-        raise InvalidJsonError(f"{error.msg} at line {error.lineno}, column {error.colno}", error.pos) from None
+        raise InvalidJsonError(f"It {json_error_text(error)}", error.pos) from None
     except InvalidJsonError:
         raise
     except (ValueError, RecursionError) as error:

@@ -124,12 +124,12 @@ def test_message_shows_the_latest_reaction_of_each_side() -> None:
         business_message("text"), react("1", "👍", "from_phone"), react("2", "❤️", "from_phone"), react("3", "🎉", "to_phone"),
     ]  # fmt: skip
     [item] = prepare_messages(items, lambda _: {})
-    assert item["reactions"] == [
-        {"emoji": "❤️", "who": "phone"}, {"emoji": "🎉", "who": "business"},
-    ]  # fmt: skip
+    of_phone = {"emoji": "❤️", "who": "phone", "from": "the phone"}
+    of_business = {"emoji": "🎉", "who": "business", "from": "the business"}
+    assert item["reactions"] == [of_phone, of_business]
 
     [item] = prepare_messages([*items, react("4", "", "from_phone")], lambda _: {})
-    assert item["reactions"] == [{"emoji": "🎉", "who": "business"}]
+    assert item["reactions"] == [of_business]
 
 
 def test_reply_quotes_the_original_message() -> None:

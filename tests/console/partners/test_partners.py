@@ -12,7 +12,7 @@ from playwright.async_api import Locator, expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.console.settings.test_administrator import TOKEN, SharedSimulator, shared_simulator
-from tests.console.simulator.test_simulator_alone import Site, close_site, no_simulator, open_site
+from tests.console.simulator.test_simulator_alone import close_site, open_site
 from tests.console.support.input_methods import INPUT_METHODS
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.dev import demo
@@ -20,7 +20,7 @@ from waypost.base.object_ids import kind_of_id
 from waypost.cli.commands.listener import NEEDED
 from waypost.cli.connections import read_environment
 
-__all__ = ("no_simulator", "shared_simulator")  # fixtures
+__all__ = ("shared_simulator",)  # fixtures
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -180,8 +180,10 @@ async def test_only_an_administrator_uses_the_page_under_serve(shared_simulator:
     assert {("POST /partners", 403), ("POST /partners", 200)} <= recorded
 
 
-async def test_page_names_the_command_without_an_operator_account(no_simulator: Site) -> None:
-    status, page = await no_simulator.get("/partners")
+async def test_page_names_the_command_without_an_operator_account(tmp_path: Any) -> None:
+    site, server = await open_site(tmp_path, None, has_operator=False)
+    status, page = await site.get("/partners")
+    await close_site(site, server)
 
     assert status == 200
     assert "waypost account operator cloud" in page

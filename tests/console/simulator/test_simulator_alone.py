@@ -75,6 +75,7 @@ async def open_site(
     location: StoreLocation | None = None,
     admin_token: str | None = None,
     administrates: bool = True,
+    has_operator: bool = True,
 ) -> tuple[Site, HttpServer]:
     server_socket = bind_socket("127.0.0.1", 0, option="--port")
     base_url = f"http://127.0.0.1:{port_of(server_socket)}"
@@ -91,7 +92,8 @@ async def open_site(
     await waypost.open()
     await waypost.database.write(add_partner, PARTNER, "", 0)
     operator = replace(OPERATOR, base_url=simulator_url or OPERATOR.base_url)
-    await provisioning.put_operator_account(waypost.admin_context, operator)
+    if has_operator:
+        await provisioning.put_operator_account(waypost.admin_context, operator)
     await waypost.database.write(add_business_account, ACCOUNT)
     await waypost.database.write(add_app, APP, "hash of a key")
     session = await waypost.console.services.sessions.start(PARTNER)

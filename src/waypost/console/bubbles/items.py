@@ -310,7 +310,8 @@ def _emoji(reacted: dict[str, Any]) -> list[dict[str, str]]:
         {
             "emoji": text_of(object_of(object_of(item).get("reaction")).get("emoji")),
             "who": "business" if direction == "to_phone" else "phone",
-            "from": text_of(item.get("sent_from")) or f"the {'business' if direction == 'to_phone' else 'phone'}",
+            "from": text_of(object_of(item).get("sent_from"))
+            or f"the {'business' if direction == 'to_phone' else 'phone'}",
         }
         for direction, item in reacted.items()
     ]
