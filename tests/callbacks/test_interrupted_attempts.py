@@ -4,9 +4,12 @@ import asyncio
 import base64
 import pickle
 import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
+
+from sqlalchemy import Connection
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_in_turn
@@ -14,7 +17,9 @@ from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
 from waypost.callbacks.worker import INTERRUPTED_ERROR
+from waypost.domain.callbacks import AttemptKind, CallbackAttempt
 from waypost.queue.queue import STORE_RETRY_S
+from waypost.store.callbacks.callbacks import AttemptRecord, record_attempts
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
 
@@ -183,3 +188,26 @@ async def test_attempt_that_ended_while_the_store_is_away_counts_once_and_is_not
 
     attempts = await attempts_of(service, sink.requests[0].callback_id)
     assert [(attempt["status"], attempt["error"]) for attempt in attempts] == [(500, None), (200, None)]
+
+
+async def test_callback_that_another_process_has_delivered_is_not_sent_again_and_blocks_nothing(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
+) -> None:
+    """A process whose lease has expired may have delivered it before that, and record it only now."""
+    sink.choose_status = lambda attempt: 500 if attempt.value == {"about": "ann", "turn": 0} else 200
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann", times=2)
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+    await poll_until(service.is_idle)
+    delivered = CallbackAttempt(clock.now_ms(), 1, 200)
+    record = AttemptRecord(sink.requests[0].callback_id, subscription, delivered, True, AttemptKind.RETRY)
+    await service.waypost.database.join(record_attempts_of_all, record)
+
+    await service.pass_time_until(lambda: len(sink.requests) == 2, step_ms=1_000)
+
+    assert sink.callbacks == [{"about": "ann", "turn": 1}]
+
+
+def record_attempts_of_all(connection: Connection, records: Sequence[AttemptRecord]) -> list[None]:
+    record_attempts(connection, records)
+    return [None] * len(records)

@@ -10,7 +10,13 @@ from waypost.base.encryption import SecretBox
 from waypost.domain.callbacks import Subscription
 from waypost.queue.context import StageContext
 from waypost.queue.job import Job
-from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_times
+from waypost.store.callbacks.callbacks import (
+    CACHED_CALLBACKS,
+    CallbackRow,
+    callbacks_by_ids,
+    ended_callbacks,
+    first_attempt_times,
+)
 from waypost.store.callbacks.receivers import last_delivery_ms
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.queue.jobs import group_subscription_id
@@ -24,7 +30,7 @@ SUBSCRIPTION_CACHE_MS: Final = 2_000
 class CallbackBatch:
     """The callbacks and subscriptions of a batch."""
 
-    callbacks: Mapping[str, CallbackRow]  # by id
+    callbacks: Mapping[str, CallbackRow]  # by id; one that was deleted, or has ended, is left out
     subscriptions: Mapping[int, Subscription]  # by id; one that was deleted is left out
     first_tried_ms: Mapping[str, int]  # by callback, when one that has failed was tried first
     delivered_ms: Mapping[int, int]  # by the subscription of these, when a callback was last delivered to it
@@ -60,9 +66,12 @@ class CallbackReader:
             subscription_ids: of the jobs.
             fresh_ids: subscriptions that are read even if they are cached.
         """
-        ids, tried = set[str](), dict[str, int]()  # with the subscription
+        ids, retried = set[str](), set[str]()
+        tried: dict[str, int] = {}  # with the subscription
         for job in jobs:
             ids.add(job.subject.id)
+            if job.attempt and not job.is_replay:
+                retried.add(job.subject.id)
             if job.attempt and job.blocking_since_ms is None:  # by another process, or before a restart
                 tried[job.subject.id] = group_subscription_id(job.concurrency_group)
         rows = self._database.cache.pop_rows(CACHED_CALLBACKS, ids)
@@ -79,7 +88,7 @@ class CallbackReader:
         if row_ids or tried or read_ids:
             changes = self._changes
             read_rows, read, first_ms, delivered_ms = await self._database.read(
-                _read_callback_batch, row_ids, tried, read_ids, self._unseal
+                _read_callback_batch, row_ids, retried, tried, read_ids, self._unseal
             )
             rows |= read_rows
             subscriptions |= read
@@ -111,10 +120,16 @@ class CallbackReader:
 
 
 def _read_callback_batch(
-    connection: Connection, row_ids: set[str], tried: dict[str, int], subscription_ids: set[int], unseal: Unseal
+    connection: Connection,
+    row_ids: set[str],
+    retried: set[str],
+    tried: dict[str, int],
+    subscription_ids: set[int],
+    unseal: Unseal,
 ) -> tuple[dict[str, CallbackRow], dict[int, Subscription], dict[str, int], dict[int, int]]:
+    # What another process had begun may have been received there: it may record that long after its lease has expired
     return (
-        callbacks_by_ids(connection, row_ids),
+        callbacks_by_ids(connection, row_ids - ended_callbacks(connection, retried)),
         subscriptions_by_ids(connection, subscription_ids, unseal) if subscription_ids else {},
         first_attempt_times(connection, tried.keys()),
         {number: last_delivery_ms(connection, number, None) or 0 for number in sorted({*tried.values()})},

@@ -104,7 +104,7 @@ class CallbackSender:
         subscription_id = group_subscription_id(job.concurrency_group)
         row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
         if row is None or subscription is None:
-            # It was too old and is deleted, or its subscription is: there is no URL to send to.
+            # It was too old and is deleted, another process has ended it, or its subscription is deleted.
             attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
             await self._queue.complete(job, _record, _make_progress(job, row, attempt, False))
             return
