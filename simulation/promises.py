@@ -99,6 +99,10 @@ class Promises:
         self._observed.broken += [f"left: {row}" for row in left if is_last]
         return not left
 
+    async def has_uncertain(self) -> bool:
+        """True if it is unclear of a message whether it was sent."""
+        return bool((await self._store("SELECT id FROM messages WHERE state = 'uncertain'"))[0])
+
     def note_sizes(self) -> None:
         """Note what exists before the first message."""
         self._tasks_before = _task_names()

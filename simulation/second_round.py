@@ -18,6 +18,7 @@ from simulation.observed import Acknowledged, Observed, SentRequest
 from simulation.partners import LONG_TEXT, PHONES, write_postbacks
 from simulation.promises import Promises
 from simulation.received import lost_template_update
+from simulation.timing import SLOWEST_CLOCK
 from waypost.assembly.dev import demo
 from waypost.simulator import Simulator
 
@@ -67,6 +68,9 @@ class SecondRound:
             *(self._send(partner, app, to) for partner in self._partners for app in partner.apps for to in self._phones)
         )
         more_s = await self._meanwhile.act()
+        if self._meanwhile.cuts_calls and await self._promises.has_uncertain():
+            # "A job that was in flight may have been sent": no status comes if it was not, and it fails after that time
+            more_s += max(self._observed.uncertain_for_s) * SLOWEST_CLOCK
         await self._wait_until_done(now_ms, "the messages", WITHIN_S + more_s)
         await asyncio.gather(*(self._tap(phone, nth % 2) for nth, phone in enumerate(self._phones)))
         await self._wait_until_done(now_ms, "the taps", WITHIN_S)
