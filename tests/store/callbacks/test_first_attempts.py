@@ -52,3 +52,19 @@ async def test_attempt_is_shown_with_the_headers_that_were_sent(
     assert shown["response_headers"] == {"server": "a"}
     assert (shown["at_ms"], shown["duration_ms"], shown["status"]) == (AT_MS, 12, 202)
     assert (shown["response_body"], shown["kind"], shown["error"]) == ("ok", kind.value, None)
+
+
+@pytest.mark.parametrize("kind", [AttemptKind.RETRY, AttemptKind.REPLAY])
+async def test_callback_that_was_delivered_is_not_given_up_by_an_attempt_that_is_recorded_late(
+    database: Database, kind: AttemptKind
+) -> None:
+    """As a process does that has lost its lease, and learns it only when another one has delivered the callback."""
+    await record(database, dict(SENT), AttemptKind.RETRY)
+    late = CallbackAttempt(AT_MS + 5000, 12, 500, b"", None, {}, {})
+
+    await database.write(record_attempts, [AttemptRecord(ID, 1, late, False, kind)])
+
+    callback = await database.read(callback_with_attempts, ID)
+    assert callback is not None
+    assert (callback["delivered"], callback["ended_on_ms"]) == (True, AT_MS + 12)
+    assert [attempt["status"] for attempt in callback["attempts"]] == [202, 500]

@@ -110,7 +110,7 @@ def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptR
     """Store attempts, and the outcomes of callbacks, which complete their jobs.
 
     A first attempt that delivers its callback becomes part of the callback's row. A replay does not change
-    when a callback was first delivered.
+    when a callback was first delivered, and what was delivered is never given up.
     """
     delivered: list[tuple[Any, ...]] = []
     others: list[AttemptRecord] = []
@@ -124,12 +124,19 @@ def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptR
     if not others:
         return
     _INSERT_ATTEMPTS.run(connection, [_attempt_columns(record) for record in others])
-    ended = [record for record in others if record.delivered is not None]
-    _UPDATE_ENDED.run(connection, [_end_columns(record) for record in ended if record.kind is not AttemptKind.REPLAY])
-    replays = [_end_columns(record) for record in ended if record.kind is AttemptKind.REPLAY]
-    if replays:
-        names = ("ended_on_ms", "delivered", "at")
-        connection.execute(_UPDATE_REPLAYED, [dict(zip(names, columns, strict=True)) for columns in replays])
+    retried: list[tuple[Any, ...]] = []
+    unless_delivered: list[dict[str, Any]] = []  # another process may have delivered what this one gives up
+    for record in others:
+        if record.delivered is None:
+            continue
+        columns = _end_columns(record)
+        if record.delivered and record.kind is not AttemptKind.REPLAY:
+            retried.append(columns)
+        else:
+            unless_delivered.append(dict(zip(("ended_on_ms", "delivered", "at"), columns, strict=True)))
+    _UPDATE_ENDED.run(connection, retried)
+    if unless_delivered:
+        connection.execute(_UPDATE_UNLESS_DELIVERED, unless_delivered)
 
 
 def _delivered_columns(record: AttemptRecord) -> tuple[Any, ...]:
@@ -274,7 +281,7 @@ _UPDATE_DELIVERED_AT_ONCE: Final = BulkUpdate(
     callbacks, "id", "ended_on_ms", "delivered", "attempted_on_ms", *_RESULT_COLUMNS, *_HEADER_COLUMNS
 )
 _UPDATE_ENDED: Final = BulkUpdate(callbacks, "id", "ended_on_ms", "delivered")
-_UPDATE_REPLAYED: Final = (
+_UPDATE_UNLESS_DELIVERED: Final = (
     update(callbacks)
     .where(callbacks.c.id == bindparam("at"), callbacks.c.delivered.is_not(True))
     .values(ended_on_ms=bindparam("ended_on_ms"), delivered=bindparam("delivered"))
