@@ -23,8 +23,7 @@ ClientCall = Callable[[WhatsApp], Awaitable[Any]]
 
 # fmt: off
 UNSUPPORTED: Final[dict[str, ClientCall]] = {  # calls that the simulator lacks, because the service does not use them
-    "template migration":    lambda wa: wa.migrate_templates("1000000000000009"),
-    "flow migration":        lambda wa: wa.migrate_flows("1000000000000009", ["Booking"]),
+    "template migration": lambda wa: wa.migrate_templates("1000000000000009"),
 }
 # fmt: on
 

@@ -126,3 +126,10 @@ async def test_template_with_a_flow_is_sent_and_completed(harness: ClientHarness
     assert completion.response["guest"] == "Ann"
     assert completion.reply_to_message is not None
     assert completion.reply_to_message.id == sent.id
+
+
+async def test_migration_names_what_is_wrong_with_its_source(harness: ClientHarness) -> None:
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.migrate_flows("1000000000000009", ["Booking"])
+
+    assert (raised.value.code, "another account of the same business" in raised.value.message) == (100, True)
