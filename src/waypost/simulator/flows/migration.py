@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from waypost.base.json_values import list_or_none
 from waypost.base.object_ids import make_id
 from waypost.simulator.apis.errors import bad_parameter, too_many_elements
 from waypost.simulator.apis.parameters import read_parameters, read_text
@@ -21,11 +22,13 @@ _FAILED: Final = "4233041"
 
 
 def _read_names(name: str, value: Any) -> list[str]:
-    if not isinstance(value, list):
+    """Return the names of a list, or of a text with commas, as clients send it in the query."""
+    names = [one.strip() for one in value.split(",")] if isinstance(value, str) else list_or_none(value)
+    if names is None:
         raise bad_parameter(f"Param {name} must be an array of strings.")
-    if len(value) > MAX_MIGRATED_FLOWS:  # pyright: ignore[reportUnknownArgumentType]
-        raise too_many_elements(name, MAX_MIGRATED_FLOWS, len(value))  # pyright: ignore[reportUnknownArgumentType]
-    return [str(one) for one in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if len(names) > MAX_MIGRATED_FLOWS:
+        raise too_many_elements(name, MAX_MIGRATED_FLOWS, len(names))
+    return [str(one) for one in names]
 
 
 class MigrationParameters(Struct, frozen=True):
