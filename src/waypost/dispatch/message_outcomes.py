@@ -45,7 +45,7 @@ class UnconfirmedTimeout(NamedTuple):
 
     position: int
     message_id: str
-    app: App
+    app: App | None  # None: the message is not there any more
 
 
 def _find_recipients(
@@ -150,10 +150,9 @@ class MessageOutcomes:
         rows = messages_by_ids(connection, {timeout.message_id for timeout in unconfirmed})
         for timeout in unconfirmed:
             row = rows.get(timeout.message_id)
-            if row is not None and recorder.state_of(row)[0] is MessageState.UNCERTAIN:
-                _fail_message(
-                    recorder, connection, row, timeout.app, INVALID_RESPONSE_CODE, MAY_HAVE_ARRIVED, unconfirmed=True
-                )
+            app = timeout.app
+            if row is not None and app is not None and recorder.state_of(row)[0] is MessageState.UNCERTAIN:
+                _fail_message(recorder, connection, row, app, INVALID_RESPONSE_CODE, MAY_HAVE_ARRIVED, unconfirmed=True)
         recorder.write()
         complete_jobs(connection, [timeout.position for timeout in unconfirmed])
         return [None] * len(unconfirmed)

@@ -347,8 +347,9 @@ class OutboundDispatcher:
         rows = await self._context.database.read(messages_by_ids, {job.subject.id for job in jobs})
 
         async def fail(job: Job) -> None:
-            row = rows[job.subject.id]
-            timeout = UnconfirmedTimeout(job.position, row.id, await app_of_message(self._directory, row))
+            row = rows.get(job.subject.id)  # None: its recipient was erased meanwhile, and the job only ends
+            app = None if row is None else await app_of_message(self._directory, row)
+            timeout = UnconfirmedTimeout(job.position, job.subject.id, app)
             await self._queue.complete(job, self._outcomes.end_unconfirmed, timeout)
 
         return [(job, partial(fail, job)) for job in jobs]

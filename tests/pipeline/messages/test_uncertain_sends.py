@@ -3,12 +3,17 @@
 import asyncio
 from typing import Any
 
+from sqlalchemy import Connection, delete
+
 from tests.support.builders import ANN, OPERATOR, is_event
 from tests.support.manual_clock import ManualClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.simulator.webhooks.webhooks import sign_body
+from waypost.store.queue.job_subjects import JobState, QueueName
+from waypost.store.queue.jobs import count_jobs_by_state
+from waypost.store.tables import messages
 
 
 async def test_status_before_the_response_to_a_send_is_called_back_after_enqueued(
@@ -99,6 +104,32 @@ async def test_uncertain_message_fails_in_the_end_and_a_later_status_still_updat
     events = await pipeline.events_of(message_id, until="delivered")
     assert [event["type"] for event in events] == ["failed", "sent", "delivered"]
     assert between.sends == len(await pipeline.deliveries(message_id)) == 1
+
+
+async def test_wait_for_the_status_of_a_message_ends_quietly_if_its_recipient_was_erased(make_pipeline: Any) -> None:
+    clock = ManualClock()
+    pipeline: PipelineHarness = await make_pipeline(
+        operator_proxy=OperatorProxy(), clock=clock, changes={"uncertain_for_s": 900}
+    )
+    between = proxy_of(pipeline)
+    await pipeline.open_window()
+    between.let_webhooks_pass = False
+    between.lose_responses = 1
+    message_id = await pipeline.send_text()
+    await pipeline.wait_for_state(message_id, "uncertain")
+    await pipeline.waypost.database.write(delete_message, message_id)
+
+    clock.advance(ms=900_001)
+
+    async def jobs_by_state() -> dict[Any, int]:
+        return await pipeline.waypost.database.read(count_jobs_by_state, QueueName.UNCONFIRMED)
+
+    assert await poll_until(jobs_by_state, lambda counts: not counts.get(JobState.OPEN)) == {}
+
+
+def delete_message(connection: Connection, message_id: str) -> None:
+    """Delete a message as an erasure does."""
+    connection.execute(delete(messages).where(messages.c.id == message_id))
 
 
 async def test_message_is_sent_once_when_an_operator_that_was_down_is_up_again(make_pipeline: Any) -> None:
