@@ -24,14 +24,7 @@ from waypost.queue.worker import JobWork, PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
 from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
 from waypost.store.queue.job_subjects import QueueName
-from waypost.store.queue.jobs import (
-    ShardFence,
-    complete_jobs,
-    group_subscription_id,
-    live_group,
-    replay_group,
-    valid_fences,
-)
+from waypost.store.queue.jobs import complete_jobs, group_subscription_id, live_group, replay_group
 
 INTERRUPTED_ERROR: Final = "the attempt was cut short: the service stopped, or could not reach its store"
 """Of an attempt whose outcome is not known, because its process ended."""
@@ -41,10 +34,8 @@ class _CallbackProgress(NamedTuple):
     """Changes that an attempt causes."""
 
     attempt_record: AttemptRecord | None
+    health: ReceiverStatus | None
     replay_position: int | None  # of the replay's job, if this ends one; a callback that ends is its own job
-    health: ReceiverStatus | None = None
-    # of the health, which is the holder's: after a lost lease it would undo what the next one knows by now
-    fence: ShardFence | None = None
 
 
 class CallbackSender:
@@ -173,8 +164,7 @@ class CallbackSender:
         if was_away:  # what failed meanwhile does not wait for its own schedule
             self._queue.make_retries_due(QueueName.CALLBACKS, live_group(subscription_id), with_detached=False)
         record_attempt(self.counts, job, row, attempt, ended=True)
-        progress = _make_progress(job, row, attempt, True)._replace(health=health, fence=self._queue.fence_of(job))
-        await self._queue.complete(job, _record, progress)
+        await self._queue.complete(job, _record, _make_progress(job, row, attempt, True, health))
 
     async def _record_failed(
         self, job: Job, row: CallbackRow, subscription: Subscription, attempt: CallbackAttempt, *, retry_after_ms: int
@@ -195,7 +185,7 @@ class CallbackSender:
         delay_ms = callback_retry_ms(job.attempt + 1, self._chance)
         ended = None if delay_ms is not None else False
         record_attempt(self.counts, job, row, attempt, ended=ended)
-        progress = _make_progress(job, row, attempt, ended)._replace(health=health, fence=self._queue.fence_of(job))
+        progress = _make_progress(job, row, attempt, ended, health)
         paused = await pause_if_due(self._context, subscription, circuit, attempt, pause_after_ms=self._pause_after_ms)
         if paused is not None:
             self.pauses += paused
@@ -249,7 +239,11 @@ class CallbackSender:
 
 
 def _make_progress(
-    job: Job, row: CallbackRow | None, attempt: CallbackAttempt, ended: bool | None
+    job: Job,
+    row: CallbackRow | None,
+    attempt: CallbackAttempt,
+    ended: bool | None,
+    health: ReceiverStatus | None = None,
 ) -> _CallbackProgress:
     """Return what an attempt changes; without a row it is not recorded.
 
@@ -263,24 +257,23 @@ def _make_progress(
         replay_position = None if ended is None else job.position
         ended = ended or None  # a replay that fails does not undo the earlier delivery
     record = None if row is None else AttemptRecord(row.id, row.subscription_id, attempt, ended, kind)
-    return _CallbackProgress(record, replay_position)
+    return _CallbackProgress(record, health, replay_position)
 
 
 def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> list[None]:
     made: list[AttemptRecord] = []
-    statuses: list[tuple[ReceiverStatus, ShardFence]] = []
+    statuses: list[ReceiverStatus] = []
     replays: list[int] = []
-    for attempt_record, replay_position, health, fence in records:
+    for attempt_record, health, replay_position in records:
         if attempt_record is not None:
             made.append(attempt_record)
-        if health is not None and fence is not None:
-            statuses.append((health, fence))
+        if health is not None:
+            statuses.append(health)
         if replay_position is not None:
             replays.append(replay_position)
     record_attempts(connection, made)
     if statuses:
-        valid = valid_fences(connection, {fence for _, fence in statuses})
-        record_receiver_statuses(connection, [health for health, fence in statuses if fence in valid])
+        record_receiver_statuses(connection, statuses)
     if replays:
         complete_jobs(connection, replays)
     return [None] * len(records)
