@@ -265,6 +265,7 @@ async def test_every_state_of_the_page_is_accessible(
     tabs: Tabs, console: ConsoleClient, width: int, theme: Any
 ) -> None:
     tab = await tabs(PAGE, width=width, height=844, theme=theme, bypass_csp=True)
+    await tab.page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # a notice that fades in is pale
 
     async def check() -> None:
         found = await tab.page.evaluate(f"{AXE.read_text()}; axe.run(document).then(found => found.violations)")
