@@ -1,4 +1,4 @@
-"""A person whose data an administrator erases while messages and callbacks about her are on their way.
+"""A person whose data an administrator erases while messages and callbacks about them are on their way.
 
 She has a number of her own, and the other checks do not know her: an erasure begins her sequence numbers again, and a
 webhook that the operator repeats counts as new. Everybody else's promises hold as always: nothing of theirs is lost.

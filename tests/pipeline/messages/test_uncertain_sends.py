@@ -79,7 +79,8 @@ async def test_uncertain_message_does_not_block_the_next_one(proxied_pipeline: P
     assert [shown["text"] for shown in await proxied_pipeline.inbox()] == ["Hello?", "uncertain text", "next"]
 
 
-async def test_uncertain_message_fails_in_the_end_and_a_later_status_still_updates_it(make_pipeline: Any) -> None:
+async def send_uncertain(make_pipeline: Any) -> tuple[PipelineHarness, ManualClock, str]:
+    """Send a message whose response is lost, and that waits 900 s for its status; return its id, too."""
     clock = ManualClock()
     pipeline: PipelineHarness = await make_pipeline(
         operator_proxy=OperatorProxy(), clock=clock, changes={"uncertain_for_s": 900}
@@ -90,6 +91,12 @@ async def test_uncertain_message_fails_in_the_end_and_a_later_status_still_updat
     between.lose_responses = 1
     message_id = await pipeline.send_text()
     await pipeline.wait_for_state(message_id, "uncertain")
+    return pipeline, clock, message_id
+
+
+async def test_uncertain_message_fails_in_the_end_and_a_later_status_still_updates_it(make_pipeline: Any) -> None:
+    pipeline, clock, message_id = await send_uncertain(make_pipeline)
+    between = proxy_of(pipeline)
     clock.advance(ms=899_000)
     assert (await pipeline.trace(message_id))["state"] == "uncertain"
 
@@ -107,16 +114,7 @@ async def test_uncertain_message_fails_in_the_end_and_a_later_status_still_updat
 
 
 async def test_wait_for_the_status_of_a_message_ends_quietly_if_its_recipient_was_erased(make_pipeline: Any) -> None:
-    clock = ManualClock()
-    pipeline: PipelineHarness = await make_pipeline(
-        operator_proxy=OperatorProxy(), clock=clock, changes={"uncertain_for_s": 900}
-    )
-    between = proxy_of(pipeline)
-    await pipeline.open_window()
-    between.let_webhooks_pass = False
-    between.lose_responses = 1
-    message_id = await pipeline.send_text()
-    await pipeline.wait_for_state(message_id, "uncertain")
+    pipeline, clock, message_id = await send_uncertain(make_pipeline)
     await pipeline.waypost.database.write(delete_message, message_id)
 
     clock.advance(ms=900_001)
