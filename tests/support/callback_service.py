@@ -1,6 +1,5 @@
 """A service that only sends callbacks: tests enqueue them as the stages do; no message is sent to an operator."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from sqlalchemy import Connection
 from tests.support.builders import APP, INSTANCE_KEY, OPERATOR
 from tests.support.manual_clock import ManualClock
 from tests.support.partner_seeding import store_partner
-from tests.support.polling import HANGS_AFTER_S
+from tests.support.passing_time import advance_until
 from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
 from waypost.assembly.service import Waypost
@@ -97,13 +96,7 @@ class CallbackService:
     async def pass_time_until(self, is_so: Callable[[], bool], *, step_ms: int) -> None:
         """Advance a manual clock in steps until the condition holds; before each step the service finishes what is due."""
         assert isinstance(self.clock, ManualClock)
-        async with asyncio.timeout(HANGS_AFTER_S):
-            while not is_so():
-                self.clock.advance(ms=step_ms)
-                for _ in range(40):
-                    await asyncio.sleep(0.005)
-                    if not self.waypost.busy:
-                        break
+        await advance_until(self.clock, self.waypost, is_so, step_ms=step_ms)
 
     async def _make_partner(self) -> None:
         context = self.waypost.admin_context

@@ -18,6 +18,7 @@ from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.manual_clock import ManualClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.partner_seeding import store_partner
+from tests.support.passing_time import advance_until
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
@@ -449,15 +450,9 @@ class PipelineHarness:
         return await poll_until(lambda: self.trace(message_id), lambda trace: trace["state"] == state)
 
     async def pass_time_until(self, is_so: Callable[[], bool], *, step_ms: int = 500) -> None:
-        """Advance a manual clock in steps until the condition holds; between steps the service gets time to work."""
+        """Advance a manual clock in steps until the condition holds; before each step the service finishes what is due."""
         assert isinstance(self.clock, ManualClock)
-        async with asyncio.timeout(HANGS_AFTER_S):
-            while not is_so():
-                self.clock.advance(ms=step_ms)
-                for _ in range(5):
-                    await asyncio.sleep(0.01)
-                    if not self.waypost.busy:
-                        break
+        await advance_until(self.clock, self.waypost, is_so, step_ms=step_ms)
 
     async def travel(self, *, ms: int, within_s: float = HANGS_AFTER_S) -> None:
         """Advance a virtual clock from due time to due time; return when both sides are idle.

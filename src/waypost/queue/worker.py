@@ -77,8 +77,9 @@ class StageWorker:
 
     @property
     def is_idle(self) -> bool:
-        """True if no job is being worked, and every job that was enqueued has been read."""
-        return self.active_jobs == 0 and self._queue.is_idle(self.queue_name)
+        """True if no job is being claimed or worked, and every job that was enqueued has been read."""
+        # A claim on several processes first renews leases, and meanwhile nothing else shows that a job is due.
+        return self._step_began_s is None and self.active_jobs == 0 and self._queue.is_idle(self.queue_name)
 
     @property
     def next_due_ms(self) -> int | None:
