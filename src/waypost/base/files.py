@@ -15,9 +15,15 @@ _OTHERS_MODE_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
 _MAX_CHECKED_FILES: Final = 10_000
 
 
+class InheritedUmask:
+    """The mask of this process before `set_umask`, for a program of somebody else that it starts."""
+
+    value: int | None = None  # it is as it was
+
+
 def set_umask() -> None:
     """Make every file that this process and its children create from now on private to its user."""
-    os.umask(UMASK)
+    InheritedUmask.value = os.umask(UMASK)
 
 
 def create_private(path: Path) -> None:

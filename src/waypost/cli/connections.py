@@ -15,7 +15,7 @@ from waypost.base.ids import RandomIds
 from waypost.cli.errors import load_settings, report_api_errors
 from waypost.cli.output import print_view
 from waypost.client.api_client import ApiClient, ApiUnreachable, HttpTransport, InProcessTransport
-from waypost.client.dev_variables import MissingVariable, read_variables
+from waypost.client.dev_variables import ENV_FILE, MissingVariable, dev_variables, read_variables
 from waypost.client.responses import read_json_response
 from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
 
@@ -29,7 +29,6 @@ CONTROL_CALL_TIMEOUT_S = 900
 """For one call: an advance of many days has many stops."""
 
 EnvFile = Annotated[Path, typer.Option(help="File with the variables of `waypost dev`.")]
-ENV_FILE: Final = Path("waypost-dev.env")
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104  compared, not bound
 
 
@@ -100,14 +99,6 @@ def local_url(host: str, port: int) -> str:
     """Return the URL at which this machine reaches a service that listens on an address, without a trailing slash."""
     name = local_host(host)
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
-
-
-def dev_variables(env_file: Path) -> dict[str, str]:
-    """Return the variables of the `waypost dev` that has written a file; none if there is no such file."""
-    try:
-        return read_variables(env_file)
-    except MissingVariable:
-        return {}
 
 
 async def _use_store(settings: "Settings", use: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:

@@ -7,10 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-import typer
-
 from waypost.base.error_texts import error_text, json_error_text
-from waypost.cli.output import REWRITE
 from waypost.cli.variables import InvalidSetting
 from waypost.client.dev_variables import MissingVariable
 from waypost.client.responses import ApiResponseError, ApiUnreachable
@@ -49,12 +46,29 @@ class _ErrorOutput:
 
 def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
     """Print one line to standard error, and exit."""
+    import typer
+
+    from waypost.cli.output import REWRITE
+
     if _ErrorOutput.record is None:
         replaced = REWRITE if sys.stderr.isatty() else ""  # a line of progress, if there is one
         typer.echo(f"{replaced}waypost: {text}", err=True)
     else:
         _ErrorOutput.record(text)
     raise typer.Exit(code)
+
+
+@contextmanager
+def exit_on_failure() -> Generator[None]:
+    """Exit with the code of `fail`, for a command that runs without the library of commands."""
+    try:
+        yield
+    except RuntimeError as error:
+        import typer
+
+        if isinstance(error, typer.Exit):
+            sys.exit(error.exit_code)
+        raise
 
 
 def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **options: Any) -> "SettingsWithSources":
@@ -75,6 +89,8 @@ def log_process(settings: "Settings", *, worker: int | None = None) -> Callable[
 
     With `log_format=json` everything that the process writes from now on is a record, errors that end it too.
     """
+    import typer
+
     from waypost.base.clock import SystemClock
     from waypost.base.telemetry.logs import log, log_everything, set_up_logs
 
@@ -109,6 +125,8 @@ def report_api_errors(*foreseen: type[Exception], address: str, credential: str 
 
 def read_json_object(file: Path, option: str) -> dict[str, Any]:
     """Return the JSON object in a file, or in standard input if it is -; exit if it is none."""
+    import typer
+
     try:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
         value = json.loads(text)

@@ -8,8 +8,9 @@ import typer
 
 from waypost.base.error_texts import error_text
 from waypost.base.http.blocking_responses import BlockingResponse
-from waypost.cli.connections import ENV_FILE, dev_variables, local_host
+from waypost.cli.connections import ENV_FILE, local_host
 from waypost.cli.errors import fail
+from waypost.client.dev_variables import dev_variables
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8080
 _OK = 200

@@ -4,20 +4,19 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 from urllib.parse import urlsplit
 
-import typer
-
 from waypost.base.http.hosts import hostname_of, is_web_url
-from waypost.cli.connections import dev_variables
 from waypost.cli.errors import EXIT_USAGE, fail
 from waypost.cli.setting_sources import SettingsWithSources
 from waypost.client.api_client import ApiClient, ApiResponseError, ApiUnreachable, HttpTransport
+from waypost.client.dev_variables import ENV_FILE, dev_variables
 from waypost.config import DEMO_ADMIN_TOKEN, PRODUCTION_SETTINGS
 from waypost.interception.child import InterceptedChild, NamesUnavailable, SignalReceiver, exit_as
 from waypost.interception.hosts import HOSTS, SandboxSide
@@ -45,6 +44,38 @@ class InterceptOptions:
     by: str
     block_others: bool
     until_stdin_ends: bool
+
+
+_VALUE_OPTIONS: Final = {"--url": "url", "--graph-url": "graph_url", "--env-file": "env_file", "--by": "by"}
+
+
+def read_plain_arguments(arguments: Sequence[str]) -> InterceptOptions | None:
+    """Return the options of a command line that names a program; None if the library of commands has to read it.
+
+    The library takes longer to load than all that a start needs, and it has the help and the errors.
+    """
+    remaining, values, blocks_others = list(arguments), dict[str, str](), False
+    while remaining and remaining[0] != "--":
+        option, equals, value = remaining.pop(0).partition("=")
+        if option == "--block-others" and not equals:
+            blocks_others = True
+        elif option in _VALUE_OPTIONS and (equals or remaining):
+            values[_VALUE_OPTIONS[option]] = value if equals else remaining.pop(0)
+        else:
+            return None
+    by = values.get("by", InterceptionMethod.AUTO)
+    if not remaining[1:] or by not in tuple(InterceptionMethod) or ("graph_url" in values and "url" not in values):
+        return None
+    env_file = Path(values["env_file"]) if "env_file" in values else ENV_FILE
+    return InterceptOptions(
+        remaining[1:],
+        values.get("url"),
+        values.get("graph_url"),
+        env_file,
+        by,
+        block_others=blocks_others,
+        until_stdin_ends=False,
+    )
 
 
 class NotASandbox(Exception):
@@ -228,11 +259,9 @@ async def _run_program(
     except NamesUnavailable as error:
         fail(f"--by names: this machine does not allow a name map ({error}); --by proxy needs none")
     signals.deliver = child.pass_signal
-    for line in first_lines(interception, way, urls, block_others=options.block_others):
-        typer.echo(line, err=True)
+    _write_lines(sys.stderr, first_lines(interception, way, urls, block_others=options.block_others))
     status = await child.wait()
-    for line in last_lines(interception):
-        typer.echo(line, err=True)
+    _write_lines(sys.stderr, last_lines(interception))
     return status
 
 
@@ -240,13 +269,17 @@ async def _print_variables(interception: Interception, *, until_stdin_ends: bool
     """Print the variables for a program that somebody else starts, and wait."""
     from waypost.assembly.http.servers import watch_end_of_input
 
-    for name, value in interception.proxy_variables().items():
-        typer.echo(f"{name}={value}")
-    typer.echo("")
+    _write_lines(sys.stdout, [*(f"{name}={value}" for name, value in interception.proxy_variables().items()), ""])
     ended = asyncio.Event()
     if until_stdin_ends:
         watch_end_of_input(ended)
     await ended.wait()
+
+
+def _write_lines(stream: TextIO, lines: Iterable[str]) -> None:
+    """Write lines at once."""
+    stream.write("".join(f"{line}\n" for line in lines))
+    stream.flush()
 
 
 def first_lines(

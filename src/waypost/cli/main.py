@@ -1,11 +1,10 @@
-"""The entry point: with `waypost intercept`, which starts with each program that it runs, it loads no other command."""
+"""The entry point: `waypost intercept`, which starts with each program that it runs, loads as little as possible."""
 
 import os
 import sys
 from typing import Final
 
 from waypost.base.files import set_umask
-from waypost.cli.command_group import COMPLETES, RUN, add_examples, create_app
 
 ALONE: Final = "intercept"
 """The command that is loaded without the others."""
@@ -14,7 +13,25 @@ ALONE: Final = "intercept"
 def main() -> None:
     """Run the command line. Only the user who runs a command can read the files it writes."""
     set_umask()
-    if sys.argv[1:2] != [ALONE] or COMPLETES in os.environ:
+    if sys.argv[1:2] != [ALONE]:
+        from waypost.cli.command_tree import run
+
+        return run()
+    from waypost.cli.errors import exit_on_failure, load_settings
+    from waypost.cli.intercept import read_plain_arguments, run_intercepted
+
+    options = read_plain_arguments(sys.argv[2:])
+    if options is None:
+        return _run_alone()
+    with exit_on_failure():
+        sys.exit(run_intercepted(options, load_settings()))
+
+
+def _run_alone() -> None:
+    """Run the command by the library of commands: its help, an error, or arguments in another notation."""
+    from waypost.cli.command_group import COMPLETES, RUN, add_examples, create_app
+
+    if COMPLETES in os.environ:
         from waypost.cli.command_tree import run
 
         return run()

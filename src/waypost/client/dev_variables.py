@@ -1,8 +1,12 @@
 """The environment file that `waypost dev` writes for other programs."""
 
 from pathlib import Path
+from typing import Final
 
 from waypost.base.error_texts import error_text
+
+ENV_FILE: Final = Path("waypost-dev.env")
+"""Its name, in the working folder."""
 
 
 class MissingVariable(Exception):
@@ -24,3 +28,11 @@ def read_variables(path: Path) -> dict[str, str]:
     except (OSError, UnicodeError) as error:
         raise MissingVariable(f"{path} is no file of variables: {error_text(error)}") from error
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+def dev_variables(env_file: Path) -> dict[str, str]:
+    """Return the variables of the `waypost dev` that has written a file; none if there is no such file."""
+    try:
+        return read_variables(env_file)
+    except MissingVariable:
+        return {}

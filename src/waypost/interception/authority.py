@@ -3,7 +3,6 @@
 import os
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from typing import Final
@@ -18,17 +17,37 @@ _VALID_BEFORE: Final = timedelta(days=1)
 _VALID_FOR: Final = timedelta(days=30)
 
 
-@dataclass(frozen=True, slots=True)
 class PrivateAuthority:
-    """The certificate of an authority, and a TLS context for each of its hosts; its key is not kept.
+    """An authority for some hosts, whose keys stay in memory; each host gets its certificate when it is connected to.
+
+    Its own certificate names the hosts that it may vouch for, so that even its key would be of no use for another one.
 
     Attributes:
         certificate_pem: what a program has to trust.
-        contexts: by host.
+
+    Source: RFC 5280.
     """
 
-    certificate_pem: str
-    contexts: dict[str, ssl.SSLContext]
+    def __init__(self, hosts: Sequence[str], now_ms: int) -> None:
+        self._hosts = frozenset(hosts)
+        self._contexts: dict[str, ssl.SSLContext] = {}
+        self._at = datetime.fromtimestamp(now_ms / 1000, UTC)
+        self._key, self._host_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Waypost intercept, of one process")])
+        self._key_identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
+        permitted = x509.NameConstraints(
+            permitted_subtrees=[x509.DNSName(host) for host in hosts],
+            excluded_subtrees=[x509.IPAddress(ip_network(network)) for network in ("0.0.0.0/0", "::/0")],
+        )
+        certificate = (
+            self._builder(self._name, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(_key_usage(signs_certificates=True), critical=True)
+            .add_extension(permitted, critical=True)
+            .add_extension(self._key_identifier, critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.certificate_pem = certificate.public_bytes(Encoding.PEM).decode()
 
     def server_context(self, block: Callable[[str], None]) -> ssl.SSLContext:
         """Return the context of a listener: it takes the certificate of the host that a client names.
@@ -40,11 +59,11 @@ class PrivateAuthority:
         """
 
         def choose(connection: ssl.SSLSocket | ssl.SSLObject, name: str | None, _context: ssl.SSLContext) -> int | None:
-            context = self.contexts.get((name or "").lower())
-            if context is None:
+            host = (name or "").lower()
+            if host not in self._hosts:
                 block(name or "a connection without a host name")
                 return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
-            connection.context = context
+            connection.context = self._context_of(host)
             return None
 
         listening = _server_context()
@@ -53,65 +72,37 @@ class PrivateAuthority:
 
     def host_of(self, context: ssl.SSLContext) -> str | None:
         """Return the host whose context a connection has; None for another context."""
-        return next((name for name, one in self.contexts.items() if one is context), None)
+        return next((name for name, one in self._contexts.items() if one is context), None)
 
-
-def create_authority(hosts: Sequence[str], now_ms: int) -> PrivateAuthority:
-    """Return a new authority with a certificate for each host.
-
-    Its certificate names the hosts that it may vouch for, so that even its key would be of no use for another one.
-    The keys stay in memory: the library reads that of the hosts from an anonymous file.
-
-    Source: RFC 5280.
-    """
-    at = datetime.fromtimestamp(now_ms / 1000, UTC)
-    authority_key, host_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Waypost intercept, of one process")])
-    key_identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
-    permitted = x509.NameConstraints(
-        permitted_subtrees=[x509.DNSName(host) for host in hosts],
-        excluded_subtrees=[x509.IPAddress(ip_network(network)) for network in ("0.0.0.0/0", "::/0")],
-    )
-    certificate = (
-        _builder(name, name, authority_key.public_key(), at)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(signs_certificates=True), critical=True)
-        .add_extension(permitted, critical=True)
-        .add_extension(key_identifier, critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
-    key_pem = host_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    contexts: dict[str, ssl.SSLContext] = {}
-    for host in hosts:
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
-        of_host = (
-            _builder(subject, name, host_key.public_key(), at)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_key_usage(signs_certificates=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_identifier), critical=False
+    def _context_of(self, host: str) -> ssl.SSLContext:
+        """Return the context of a host, with a certificate that is for this one alone."""
+        if host not in self._contexts:
+            subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+            authority = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(self._key_identifier)
+            certificate = (
+                self._builder(subject, self._host_key.public_key())
+                .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+                .add_extension(_key_usage(signs_certificates=False), critical=True)
+                .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+                .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+                .add_extension(authority, critical=False)
+                .sign(self._key, hashes.SHA256())
             )
-            .sign(authority_key, hashes.SHA256())
+            key_pem = self._host_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            self._contexts[host] = _server_context()
+            _load(self._contexts[host], key_pem + certificate.public_bytes(Encoding.PEM))
+        return self._contexts[host]
+
+    def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self._at - _VALID_BEFORE)
+            .not_valid_after(self._at + _VALID_FOR)
         )
-        contexts[host] = _server_context()
-        _load(contexts[host], key_pem + of_host.public_bytes(Encoding.PEM))
-    return PrivateAuthority(certificate.public_bytes(Encoding.PEM).decode(), contexts)
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, at: datetime
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(at - _VALID_BEFORE)
-        .not_valid_after(at + _VALID_FOR)
-    )
 
 
 def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from waypost.interception import launcher
+from waypost.base.files import InheritedUmask
 
 PASSED_SIGNALS: Final = (
     signal.SIGINT,
@@ -24,6 +24,7 @@ PASSED_SIGNALS: Final = (
     signal.SIGUSR2,
     signal.SIGCONT,
 )  # fmt: skip
+_LAUNCHER: Final = str(Path(__file__).with_name("launcher.py"))
 _OUTCOME_BYTES: Final = 65_536
 
 
@@ -83,8 +84,7 @@ class InterceptedChild:
         self._control = ours
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603  the user's own command
-                [sys.executable, "-I", "-S", str(Path(launcher.__file__)), str(theirs.fileno()), *command],
-                pass_fds=(theirs.fileno(),),
+                [sys.executable, "-I", "-S", _LAUNCHER, str(theirs.fileno()), *command], pass_fds=(theirs.fileno(),)
             )
 
     def prepare(self, name_map: NameMap | None) -> None:
@@ -93,7 +93,8 @@ class InterceptedChild:
         Raises:
             NamesUnavailable: the machine does not allow the name map; the launcher has ended.
         """
-        task: dict[str, Any] = {"binds": [], "blocked_signals": [int(number) for number in self.blocked]}
+        blocked = [int(number) for number in self.blocked]
+        task: dict[str, Any] = {"binds": [], "blocked_signals": blocked, "umask": InheritedUmask.value}
         if name_map is not None:
             task |= {"binds": list(name_map.binds), "host": name_map.host, "address": name_map.address}
         self._control.sendall(json.dumps(task).encode() + b"\n")

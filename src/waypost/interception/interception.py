@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from waypost.base.clock import SystemClock
-from waypost.interception.authority import create_authority
+from waypost.interception.authority import PrivateAuthority
 from waypost.interception.child import InterceptedChild, NameMap, NamesUnavailable
 from waypost.interception.child_variables import PROXY_VARIABLES, make_child_variables, uses_proxy
 from waypost.interception.connect_redirection import ConnectRedirection
@@ -61,7 +61,7 @@ class Interception:
         Args:
             environment: of the child without us.
         """
-        authority = create_authority(sorted(HOST_NAMES), SystemClock().now_ms())
+        authority = PrivateAuthority(sorted(HOST_NAMES), SystemClock().now_ms())
 
         async def serve_tls(client: Streams) -> None:
             connection: ssl.SSLObject = client[1].get_extra_info("ssl_object")

@@ -1,20 +1,21 @@
 """A script of its own, without anything of ours: gives itself a name map, then becomes the program.
 
 It runs as `python -I -S launcher.py DESCRIPTOR COMMAND…`. The descriptor is a socket: one JSON object in, the outcome
-back (with the descriptor by which its connections are led here), the environment in. It writes nothing else.
+back (with the descriptor by which its connections are led here), the environment in. It writes nothing else. It starts
+with each program, so it imports no module that takes long to load.
 """
 
-import contextlib
 import ctypes
 import errno
 import json
 import os
-import platform
 import signal
 import socket
 import sys
-from pathlib import Path
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the module of types takes long to load
+    from typing import Any
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
@@ -23,12 +24,12 @@ SECCOMP_SET_MODE_FILTER, NEW_LISTENER, WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 SECCOMP_RET_USER_NOTIF, SECCOMP_RET_ALLOW = 0x7FC00000, 0x7FFF0000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 NUMBER_OFFSET, ARCHITECTURE_OFFSET = 0, 4
-MACHINES: Final = {  # machine: its name for filters, and the numbers of seccomp and connect
+MACHINES = {  # machine: its name for filters, and the numbers of seccomp and connect
     "x86_64": (0xC000003E, 317, 42),
     "aarch64": (0xC00000B7, 277, 203),
 }
 EXIT_NOT_EXECUTABLE, EXIT_NOT_FOUND = 126, 127
-_MEANINGS: Final = {errno.ENOSPC: "user.max_user_namespaces or user.max_mnt_namespaces allows no further one"}
+_MEANINGS = {errno.ENOSPC: "user.max_user_namespaces or user.max_mnt_namespaces allows no further one"}
 """Of errors whose usual text is about something else. Source: page "Kernel interfaces"."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -59,6 +60,8 @@ def main() -> None:
         os.close(descriptor)
     environment = json.loads(received.readline())
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if task["umask"] is not None:
+        os.umask(task["umask"])
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and the program would inherit
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, task["blocked_signals"])
@@ -70,22 +73,22 @@ def main() -> None:
         sys.exit(EXIT_NOT_FOUND if is_missing else EXIT_NOT_EXECUTABLE)
 
 
-def _map_names(task: dict[str, Any]) -> int:
+def _map_names(task: "dict[str, Any]") -> int:
     """Enter a mount namespace with our files, and return the descriptor that hears of each connection.
 
     Raises:
         OSError: this machine does not allow it, or the names do not lead to us.
     """
-    if platform.machine() not in MACHINES:
-        raise OSError(0, f"there is no name map on {platform.machine()}")
+    if os.uname().machine not in MACHINES:
+        raise OSError(0, f"there is no name map on {os.uname().machine}")
     if _libc.unshare(CLONE_NEWNS) != 0:  # without the right to do so, in a user namespace
         user, group = os.getuid(), os.getgid()
         _check(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNS), "no user namespace")
-        with contextlib.suppress(FileNotFoundError):
-            Path("/proc/self/setgroups").write_text("deny")
+        if os.access("/proc/self/setgroups", os.F_OK):
+            _write("/proc/self/setgroups", "deny")
         try:
-            Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-            Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+            _write("/proc/self/uid_map", f"{user} {user} 1")
+            _write("/proc/self/gid_map", f"{group} {group} 1")
         except OSError as error:  # root without the capability SETFCAP, or a profile that allows empty namespaces only
             raise OSError(error.errno, f"user {user} cannot be mapped in a namespace ({error.strerror})") from error
     _check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "no private mounts")
@@ -99,7 +102,7 @@ def _map_names(task: dict[str, Any]) -> int:
 
 def _install_connection_filter() -> int:
     """Install a filter by which another process decides each `connect`, and return its descriptor."""
-    architecture, seccomp, connect = MACHINES[platform.machine()]
+    architecture, seccomp, connect = MACHINES[os.uname().machine]
     instructions = (
         (LOAD_WORD, 0, 0, ARCHITECTURE_OFFSET),
         (JUMP_IF_EQUAL, 0, 3, architecture),
@@ -115,6 +118,14 @@ def _install_connection_filter() -> int:
         if descriptor >= 0:
             return descriptor
     return _check(descriptor, "no filter of connections")
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
 
 
 def _check(result: int, text: str) -> int:
