@@ -13,6 +13,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKEN, WABA
 from tests.simulator.http.test_invalid_members import member_paths
+from tests.support.flow_json import one_screen_flow
 from tests.support.flow_keys import PUBLIC_KEY
 from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
@@ -40,6 +41,18 @@ HEADERS: Final = {
     "control": [(b"host", b"localhost"), (b"content-type", b"application/json")],
     "graph": [(b"authorization", f"Bearer {TOKEN}".encode()), (b"content-type", b"application/json")],
 }
+FLOW_TEXT: Final = json.dumps(
+    one_screen_flow(
+        {"type": "TextInput", "name": "name", "label": "Name"},
+        {"type": "EmbeddedLink", "text": "Read", "on-click-action": {"name": "open_url", "url": "https://a.example"}},
+        {
+            "type": "RadioButtonsGroup",
+            "name": "color",
+            "label": "Color",
+            "data-source": [{"id": "red", "title": "Red"}, {"id": "blue", "title": "Blue"}],
+        },
+    )
+)
 FORM: Final = b"multipart/form-data; boundary=x"
 
 JUNK: Final[list[Any]] = [
@@ -186,6 +199,13 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/phones/{phone}/messages/{wamid}/revoke": {},
     "/control/phones/{phone}/identity": {"hash": "x"},
     "/control/flows/{flow_id}/status": {"status": "BLOCKED"},
+    "/control/flow-sessions":        {"flow_json": FLOW_TEXT, "flow_token": "x", "flow_action": "navigate", "screen": "START",
+                                      "data": {"x": 1}},
+    "/control/flow-sessions/{session_id}/steps": {"steps": [{"fill": {"name": "x"}}, {"refresh": True}, {"tap": "Read"},
+                                      {"choose": {"color": "red"}}]},
+    "/control/phones/{phone}/flow":  {"message_id": "FLOW_SENT", "restart": True},
+    "/control/phones/{phone}/flow/steps": {"message_id": "FLOW_SENT", "steps": [{"fill": {"name": "x"}},
+                                      {"refresh": True}]},
     "/control/onboarding/people":    {"name": "x", "error_code": 4612001},
     "/control/onboarding/businesses": {"name": "x", "person_ids": ["PERSON"], "is_verified": True, "email": "x",
                                       "website": "x", "country": "US", "error_code": 1752089},
@@ -347,6 +367,12 @@ class SimulatorClient:
         await self._onboard()
         signup_body = json.dumps(SIGNUP).encode()
         _, signup = await self._request("graph", "POST", f"/v25.0/{WABA}/signups", b"", signup_body)
+        self.messages["FLOW_SENT"] = await self._send_flow()
+        opened = json.dumps({"message_id": self.messages["FLOW_SENT"]}).encode()
+        await self._request("control", "POST", f"/control/phones/{ANN}/flow", b"", opened)
+        preview = json.dumps({"flow_json": FLOW_TEXT}).encode()
+        _, preview = await self._request("control", "POST", "/control/flow-sessions", b"", preview)
+        self.messages["FLOW_PREVIEW"] = json.loads(preview)["session_id"]
         self.ids = {
             Account: WABA, Number: NUMBER_ID, GraphApp: APP, SimulatedTemplate: TEMPLATE, SimulatedMedia: media_id,
             Flow: json.loads(created_flow)["id"], SimulatedGroup: group_id, UploadSession: json.loads(upload)["id"],
@@ -354,6 +380,17 @@ class SimulatorClient:
             AppPartner: self.messages["CREDIT_LINE"], CreditAllocation: self.messages["ALLOCATION"],
             PreverifiedNumber: self.messages["PREVERIFIED"], Business: partner_id(APP), Signup: f"signups/{json.loads(signup)['id']}",
         }  # fmt: skip
+
+    async def _send_flow(self) -> str:
+        """Publish a flow and send it; return the message's id."""
+        flow = {"name": "played", "categories": ["OTHER"], "flow_json": FLOW_TEXT}
+        _, created = await self._request("graph", "POST", f"/v25.0/{WABA}/flows", b"", json.dumps(flow).encode())
+        flow_id = json.loads(created)["id"]
+        await self._request("graph", "POST", f"/v25.0/{flow_id}/publish")
+        parameters = {"flow_message_version": "3", "flow_id": flow_id, "flow_cta": "Book"}
+        return await self._send_interactive(
+            {"type": "flow", "body": {"text": "x"}, "action": {"name": "flow", "parameters": parameters}}
+        )
 
     async def _share_number(self) -> dict[str, str]:
         """Connect the app of a second number, and return its linked device and its message."""
@@ -452,6 +489,8 @@ def fill_path(client: SimulatorClient, path: str) -> Iterator[str]:
         names["{wamid}"] = [client.messages["APP_MESSAGE" if is_of_app else "OWN"], "x"]
     step = path.rpartition("/")[2]
     names["{session_id}"] = [client.sessions.get(SCREEN_OF_STEP.get(step, step), client.sessions["terms"]), "x"]
+    if "flow-sessions" in path:
+        names["{session_id}"] = [client.messages["FLOW_PREVIEW"], "x"]
     placeholders = re.findall(r"{\w+}", path)
     for values in itertools.product(*(names.get(placeholder, UNKNOWN_IDS) for placeholder in placeholders)):
         filled_path = path

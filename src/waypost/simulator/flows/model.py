@@ -127,3 +127,22 @@ def find_flow(reader: SimulatorState | Transaction, flow_id: str, waba_id: str) 
 def find_flow_by_name(reader: SimulatorState | Transaction, name: object, waba_id: str) -> Flow | None:
     """Return an account's flow by name; None if there is none."""
     return next((flow for flow in account_flows(reader, waba_id) if flow.name == name), None)
+
+
+def pin_flow_versions(state: SimulatorState, waba_id: str, buttons: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the buttons of a message with the id and the newest published version of their flows.
+
+    A message opens the version with which it was sent. Source: the operator's page "Lifecycle of a Flow".
+    """
+    return [_pin_version(state, waba_id, one) if one.get("type") == "FLOW" else one for one in buttons]
+
+
+def _pin_version(state: SimulatorState, waba_id: str, button: dict[str, Any]) -> dict[str, Any]:
+    flow_id = button.get("flow_id")
+    flow = find_flow(state, flow_id, waba_id) if flow_id else find_flow_by_name(state, button.get("flow_name"), waba_id)
+    if flow is None:
+        return button
+    pinned = {**button, "flow_id": flow.flow_id}
+    if button.get("mode") != "draft" and flow.published:
+        pinned["flow_version"] = flow.published[-1].number
+    return pinned

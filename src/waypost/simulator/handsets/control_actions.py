@@ -197,7 +197,7 @@ async def tap_button(state: SimulatorState, phone: PathPhone, body: TapBody) -> 
     def has_button(item: SimulatedMessage) -> bool:
         return _has_code(item) if body.not_requested else item.has_buttons
 
-    item = await _wait_for_message(state, phone, body, has_button)
+    item = await wait_for_message(state, phone, body, has_button)
     button = _select_button(item, body)
     number = state.accounts.numbers[item.phone_number_id]
     check_reachable(state, phone, number)
@@ -217,7 +217,7 @@ async def tap_button(state: SimulatorState, phone: PathPhone, body: TapBody) -> 
 @operation("POST", "/control/phones/{phone}/respond")
 async def reply_to_message(state: SimulatorState, phone: PathPhone, body: ReplyBody) -> PressedButton:
     """Reply to a flow, address or call permission request: of a message, or of the newest such."""
-    item = await _wait_for_message(state, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None)
+    item = await wait_for_message(state, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None)
     button = _button_of(item, *_REPLY_BUTTON_TYPES)
     if button is None:
         accepted = f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}"
@@ -243,7 +243,7 @@ async def pay_order(state: SimulatorState, phone: PathPhone, body: PayBody) -> d
         payment: dict[str, Any] = item.content.get("payment", {})
         return _button_of(item, REVIEW_AND_PAY) is not None and payment.get("status") != "captured"
 
-    item = await _wait_for_message(state, phone, body, is_payable)
+    item = await wait_for_message(state, phone, body, is_payable)
     button = _button_of(item, REVIEW_AND_PAY)
     if button is None:
         accepted = "an interactive message of type order_details"
@@ -263,7 +263,7 @@ async def read_messages(state: SimulatorState, phone: PathPhone, body: MessageBo
     check_online(state, phone)
     numbers = list(state.accounts.numbers.values())
     if body.message_id is not None:
-        item = await _wait_for_message(state, phone, body, bool)
+        item = await wait_for_message(state, phone, body, bool)
         numbers = [state.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
         await wait_for_messages(state, phone, wait_ms=body.wait_ms, is_complete=partial(has_unread, state))
@@ -324,7 +324,7 @@ async def report_business(
     return await phone_details(state, phone)
 
 
-async def _wait_for_message(
+async def wait_for_message(
     state: SimulatorState, phone: str, body: MessageBody, is_newest: Callable[[SimulatedMessage], bool]
 ) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.

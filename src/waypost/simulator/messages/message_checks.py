@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.json_values import object_or_none, text_or_none
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.apis.errors import bad_parameter, message_error
 from waypost.simulator.apis.parameters import is_missing
+from waypost.simulator.flows.model import pin_flow_versions
 from waypost.simulator.media.references import known_references
 from waypost.simulator.messages.direct_send import DirectSend, read_direct_send, render_direct
 from waypost.simulator.messages.limits import check_limits, check_send_rates, check_sender
@@ -97,6 +98,8 @@ def check_content(
     is_marketing = to_marketing and check_marketing_request(state, number.waba_id, request, template)
     if is_marketing:
         rendered = {**rendered, MARKETING_MARK: True}
+    if "buttons" in rendered:
+        rendered = {**rendered, "buttons": pin_flow_versions(state, number.waba_id, objects_in(rendered["buttons"]))}
     return CheckedMessage(phone, kind, template, rendered, direct, callback_data, is_marketing)
 
 

@@ -26,10 +26,12 @@ from waypost.simulator.business_app import control as business_apps
 from waypost.simulator.calling import control as calling
 from waypost.simulator.faults import control as faults
 from waypost.simulator.flows import control as flows
+from waypost.simulator.flows import session_control as flow_previews
 from waypost.simulator.groups import control as groups
 from waypost.simulator.handsets import control as phones
 from waypost.simulator.handsets import control_actions as phone_actions
 from waypost.simulator.handsets import control_fleets as fleets
+from waypost.simulator.handsets import control_flows as phone_flows
 from waypost.simulator.handsets import control_groups as group_chats
 from waypost.simulator.media import control as media
 from waypost.simulator.messages import control as updates
@@ -61,8 +63,10 @@ CALLS: Final[tuple[ControlCall, ...]] = (
     *numbers.operation.rows,
     *business_apps.operation.rows,
     *flows.operation.rows,
+    *flow_previews.operation.rows,
     *phones.operation.rows,
     *phone_actions.operation.rows,
+    *phone_flows.operation.rows,
     *calling.operation.rows,
     *groups.operation.rows,
     *group_chats.operation.rows,

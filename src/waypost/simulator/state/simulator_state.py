@@ -196,6 +196,8 @@ class SimulatorState:
         self.business_apps_changed = asyncio.Event()
         self.active_uploads: set[str] = set()
         """The ids of upload sessions that a request is uploading to."""
+        self.active_flow_sessions: set[str] = set()
+        """The sessions of flows that a request is playing, by phone and id."""
         self.faulted_accounts: set[str] = set()
         """The accounts that may have updates changed by faults."""
         self.held_template_ids: set[str] = set()

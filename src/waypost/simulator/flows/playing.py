@@ -1,0 +1,166 @@
+"""Steps of a person in a Flow, with what they cause: requests to the endpoint, uploads, the end."""
+
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from waypost.flow_player import player
+from waypost.flow_player.play_state import (
+    ErrorNotice,
+    ExchangeRequest,
+    FlowCompletion,
+    FlowState,
+    OpenedUrl,
+    PlayedStep,
+    StepNotAllowed,
+)
+from waypost.flow_player.playable import PlayableFlow
+from waypost.simulator.apis.control_error import ControlApiError
+from waypost.simulator.apis.control_operations import ControlBody
+from waypost.simulator.apis.field_types import Name, accepts
+from waypost.simulator.flows.encryption import read_public_key
+from waypost.simulator.flows.endpoint import EndpointExchange, call_endpoint, find_endpoint_key
+from waypost.simulator.flows.model import Flow
+from waypost.simulator.flows.sessions import FlowSession
+from waypost.simulator.state.records import ENCRYPTION
+from waypost.simulator.state.simulator_state import SimulatorState
+
+MAX_STEPS: Final = 100
+_TOKEN_INVALID: Final = 427
+
+
+class FlowStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One step of a person: exactly one of its members.
+
+    `fill` has values of inputs by name, `choose` options to be added to those that are chosen. `tap` is the path or the
+    text of a button, link, item or option.
+    """
+
+    fill: dict[str, Any] | UnsetType = UNSET
+    choose: dict[str, str] | UnsetType = UNSET
+    tap: Name | UnsetType = UNSET
+    back: Annotated[bool, accepts("true")] | UnsetType = UNSET
+    refresh: Annotated[bool, accepts("true")] | UnsetType = UNSET
+    close: Annotated[bool, accepts("true")] | UnsetType = UNSET
+
+
+class FlowStepsBody(ControlBody, frozen=True, kw_only=True):
+    """Steps, in order; the first that the handset does not allow ends them."""
+
+    steps: Annotated[list[FlowStep], Meta(min_length=1, max_length=MAX_STEPS)]
+
+
+class FlowPlay:
+    """A session while one call plays it.
+
+    Attributes:
+        state: after the steps so far.
+        events: what they caused, in order.
+        completion: of the Flow, if a step has completed it.
+    """
+
+    def __init__(
+        self, simulator: SimulatorState, session: FlowSession, flow: Flow | None, playable: PlayableFlow
+    ) -> None:
+        """Begin where the session is."""
+        self._simulator = simulator
+        self._session = session
+        self._flow = flow
+        self._playable = playable
+        self.state: FlowState = session.state
+        self.events: list[dict[str, Any]] = []
+        self.completion: FlowCompletion | None = None
+
+    async def follow(self, step: PlayedStep) -> None:
+        """Take over the state of a step, and carry out its effect."""
+        self.state = step.state
+        match step.effect:
+            case ExchangeRequest():
+                await self._exchange(step.effect)
+            case ErrorNotice():
+                await self._send_notice(step.effect)
+            case OpenedUrl():
+                self.events.append({"type": "opened_url", "url": step.effect.url})
+            case FlowCompletion():
+                self.completion = step.effect
+            case None:
+                pass
+
+    async def run(self, steps: list[FlowStep]) -> None:
+        """Carry out steps.
+
+        Raises:
+            ControlApiError: 409, the handset does not allow one; those before it are done.
+        """
+        for index, step in enumerate(steps):
+            try:
+                await self._run_step(f"steps[{index}]", step)
+            except StepNotAllowed as error:
+                self.state = error.state or self.state
+                rule = f"{error.target}: {error.rule}"
+                raise ControlApiError(f"steps[{index}]", rule, error.accepted, status=409) from None
+
+    async def _run_step(self, path: str, step: FlowStep) -> None:
+        members = {name: value for name in FlowStep.__struct_fields__ if (value := getattr(step, name)) is not UNSET}
+        if len(members) != 1 or False in members.values():
+            accepted = ", ".join(FlowStep.__struct_fields__)
+            raise ControlApiError(path, "must have exactly one member, and no false", f"one of {accepted}")
+        [(kind, value)] = members.items()
+        match kind:
+            case "fill":
+                for name, entered in value.items():
+                    await self.follow(player.enter_value(self._playable, self.state, name, entered))
+            case "choose":
+                for name, option in value.items():
+                    await self.follow(player.choose_option(self._playable, self.state, name, option))
+            case "tap":
+                await self.follow(player.tap(self._playable, self.state, value))
+            case "back":
+                await self.follow(player.go_back(self._playable, self.state))
+            case "refresh":
+                await self.follow(player.refresh(self._playable, self.state))
+            case _:
+                self.state = player.close(self.state)
+
+    async def _exchange(self, request: ExchangeRequest) -> None:
+        exchange = await self._call(request.action, request.screen, request.data)
+        if exchange.error_type:
+            message = str(exchange.response.get("error_msg", ""))
+            is_token_invalid = exchange.status == _TOKEN_INVALID
+            self.state = player.fail_request(self.state, error_message=message, is_token_invalid=is_token_invalid)
+        else:
+            await self.follow(player.take_response(self._playable, self.state, exchange.response))
+
+    async def _send_notice(self, notice: ErrorNotice) -> None:
+        data = {"error": notice.error, "error_message": notice.error_message}
+        await self._call(notice.action, notice.screen, data)
+
+    async def _call(self, action: str, screen: str, data: dict[str, Any]) -> EndpointExchange:
+        request: dict[str, Any] = {"version": self._playable.data_api_version, "action": action}
+        request |= {"flow_token": self.state.flow_token}
+        request |= {"screen": screen} if screen else {}
+        request |= {"data": data} if data or action != "INIT" else {}
+        exchange = await self._send(request)
+        self.events.append(
+            {
+                "type": "exchange",
+                "request": exchange.request,
+                "status": exchange.status,
+                "response": exchange.response,
+                "error_type": exchange.error_type,
+                "diagnosis": exchange.diagnosis,
+            }
+        )
+        return exchange
+
+    async def _send(self, request: dict[str, Any]) -> EndpointExchange:
+        flow, state = self._flow, self._simulator
+        if flow is None or not flow.endpoint_uri:
+            text = "The flow has no endpoint_uri."
+            return EndpointExchange(request, error_type="cannot_be_served", diagnosis=text)
+        record = state.record(self._session.phone_number_id, ENCRYPTION) if self._session.phone_number_id else {}
+        key = read_public_key(record.get("business_public_key")) or find_endpoint_key(state, flow.waba_id)
+        if key is None:
+            text = "No number of the account has a public key."
+            return EndpointExchange(request, error_type="public-key-missing", diagnosis=text)
+        return await call_endpoint(state, flow, key, request)
