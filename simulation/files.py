@@ -19,7 +19,7 @@ from simulation.accounts import PORTS, AppAccount, PartnerAccount
 from simulation.choices import Choices, declare
 from simulation.client import Response, request
 from simulation.faults import read_body, respond
-from simulation.observed import Observed, SentRequest
+from simulation.observed import PERSON, Observed, SentRequest
 from simulation.partners import PHONES
 from simulation.phones import JPEG
 from simulation.story import tell
@@ -120,7 +120,7 @@ class FileActor:
                 self._choices.happens(kind, share) for kind, share in zip(kinds, (0.6, 0.4, 0.15), strict=True)
             ]
             if self._choices.happens("partner downloads what a phone sent", 0.4):
-                for path in _links(self._observed, f"/{app.name}/")[-1:]:
+                for path in list(_links(self._observed, f"/{app.name}/"))[-1:]:
                     await self._get(path, {}, PHONE_FILE)
             if not kept:
                 continue
@@ -190,10 +190,15 @@ class FileActor:
             self._break(f"the upload {upload.id} was acknowledged, and its download got {status}")
 
     async def download_of_phones(self, *, may_be_lost: bool) -> None:
-        """Download, at the end, each file that a phone sent; the operator may have rejected to give it."""
-        for path in [path for app in self._account.apps for path in _links(self._observed, f"/{app.name}/")]:
+        """Download, at the end, each file that a phone sent; the operator may have rejected to give it.
+
+        One that the person has sent whose data is erased may be erased by then.
+        """
+        for path, is_of_person in [
+            link for app in self._account.apps for link in _links(self._observed, f"/{app.name}/").items()
+        ]:
             status = await self._get(path, {}, PHONE_FILE)
-            if status != 200 and not (status == 404 and may_be_lost):
+            if status != 200 and not (status == 404 and (may_be_lost or is_of_person)):
                 self._break(f"a phone sent {path}, and its download got {status}")
             await asyncio.sleep(DOWNLOAD_EVERY_S)
 
@@ -224,15 +229,17 @@ def _make_form(file: bytes, file_type: str, *, is_link: bool) -> tuple[bytes, st
     return part.encode() + b"\r\n" + file + b"\r\n--edge--\r\n", "multipart/form-data; boundary=edge"
 
 
-def _links(observed: Observed, prefix: str) -> list[str]:
-    """Return the paths of files that phones have sent, from the callbacks to some paths; each once."""
-    found = [
-        match.decode()
+def _links(observed: Observed, prefix: str) -> dict[str, bool]:
+    """Return the paths of files that phones have sent, from the callbacks to some paths.
+
+    The values say whether the person has sent it whose data is erased.
+    """
+    return {
+        match.decode(): PERSON.encode() in one.body
         for one in observed.exchanges
         if one.site.startswith("receiver") and one.path.startswith(prefix)
         for match in LINK.findall(one.body)
-    ]
-    return [*dict.fromkeys(found)]
+    }
 
 
 async def check_downloads(actors: Iterable[FileActor], observed: Observed) -> None:

@@ -351,6 +351,31 @@ async def test_erasure_in_many_steps_is_continued_by_beginning_again(
         assert "position must be the value of next" in await response.text()
 
 
+async def test_callback_that_is_enqueued_during_an_erasure_is_found_by_the_next_one(
+    pipeline: PipelineHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the person's rows nothing would lead to it any more."""
+    monkeypatch.setattr(admin_erasure, "MAX_ERASED_WINDOWS", 1)
+    await exchange(pipeline, EVE, "eve")
+    await wait_until_idle(pipeline)
+    url, headers = f"{pipeline.service_url}/admin/recipients/erase", {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+    position, waiting, is_complete = "", dict[str, int](), True
+    while position is not None:
+        body = {"number": EVE, "position": position or None}
+        async with pipeline.http.post(url, json=body, headers=headers) as response:
+            step = await response.json()
+        position, is_complete = step["next"], step["complete"]
+        waiting |= step["waiting"]
+        if position is not None and position.startswith("items:"):  # the callbacks have been searched
+            await pipeline.reply(EVE, "once more from eve")
+            await wait_until_idle(pipeline)
+
+    assert (is_complete, waiting) == (False, {"callbacks": 1})
+    erased = await run_erase(pipeline, EVE, "--yes", "--no-compact")
+    assert erased.exit_code == 0, erased.output
+    assert EVE.encode() not in await pipeline.waypost.database.read(contents_of)
+
+
 async def test_unreadable_message_of_a_person_is_left_until_its_dead_letter_is_deleted(
     pipeline: PipelineHarness,
 ) -> None:

@@ -25,6 +25,9 @@ _NUMBER_RULE: Final = (
 )
 _USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}")
 """Source: operator's facts 7.5."""
+_ERASURE_POSITION: Final = re.compile(
+    "(?P<part>[a-z]+):(?P<waiting>[0-9]{1,17}):(?P<callbacks>[0-9]{1,17}):(?P<after>.*)", re.DOTALL
+)
 _POSITION_RULE: Final = "the value of next in the response before"
 
 RecipientName = Annotated[
@@ -144,7 +147,7 @@ async def erase_personal_data(context: AdminContext, request: RecipientErasure) 
         erased=dict(erased),
         waiting=dict(waiting),
         complete=position is None and not left,
-        next=None if position is None else f"{position.part}:{position.waiting}:{position.after}",
+        next=None if position is None else _format_erasure_position(position),
     )
 
 
@@ -158,15 +161,17 @@ async def compact_store(context: AdminContext) -> dict[str, Any]:
     return {"compacted": True}
 
 
+def _format_erasure_position(position: ErasurePosition) -> str:
+    return f"{position.part}:{position.waiting}:{position.callbacks}:{position.after}"
+
+
 def _parse_erasure_position(text: str | None) -> ErasurePosition:
     if text is None:
         return ErasurePosition(ERASURE_PARTS[0])
-    part, _, rest = text.partition(":")
-    waiting, colon, after = rest.partition(":")
-    is_valid = colon and part in ERASURE_PARTS and waiting.isascii() and waiting.isdecimal() and len(waiting) < 18
-    if not is_valid or len(text) > MAX_ERASURE_POSITION_CHARS or not _is_json_or_empty(after):
+    match = _ERASURE_POSITION.fullmatch(text) if len(text) <= MAX_ERASURE_POSITION_CHARS else None
+    if match is None or match["part"] not in ERASURE_PARTS or not _is_json_or_empty(match["after"]):
         raise invalid_field("position", _POSITION_RULE)
-    return ErasurePosition(part, after, int(waiting))
+    return ErasurePosition(match["part"], match["after"], int(match["waiting"]), int(match["callbacks"]))
 
 
 def _is_json_or_empty(text: str) -> bool:

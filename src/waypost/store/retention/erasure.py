@@ -56,6 +56,7 @@ class ErasurePosition:
     part: str  # name of the part
     after: str = ""  # the last key that was searched, as JSON; empty at the beginning of a part
     waiting: int = 0  # how many rows were left so far because work is still done for them
+    callbacks: int | None = None  # how many there had been about the person when it began; None: it begins now
 
 
 @dataclass(slots=True)
@@ -82,6 +83,7 @@ class _Search:
     person: Person
     secret_box: SecretBox
     waiting_before: int
+    callbacks_before: int
     page: ErasurePage = field(default_factory=ErasurePage)
 
     @property
@@ -118,16 +120,18 @@ def erase_recipient(
         KeyError: there is no such part.
     """
     part = _PARTS[position.part]
-    search = _Search(find_person(connection, number), secret_box, position.waiting)
+    person = find_person(connection, number)
+    counted = _count_callbacks(connection, person) if position.callbacks is None else position.callbacks
+    search = _Search(person, secret_box, position.waiting, counted)
     after = None if not position.after else msgspec.json.decode(position.after)
     erase = partial(_erase_scanned, part) if isinstance(part, _Scanned) else part
     last = erase(connection, search, after)
     waiting = position.waiting + sum(search.page.waiting.values())
     if last is not None:
-        search.page.following = ErasurePosition(position.part, msgspec.json.encode(last).decode(), waiting)
+        search.page.following = ErasurePosition(position.part, msgspec.json.encode(last).decode(), waiting, counted)
     elif position.part != ERASURE_PARTS[-1]:
         following = ERASURE_PARTS[ERASURE_PARTS.index(position.part) + 1]
-        search.page.following = ErasurePosition(following, "", waiting)
+        search.page.following = ErasurePosition(following, "", waiting, counted)
     return search.page
 
 
@@ -212,7 +216,7 @@ def _erase_responses(connection: Connection, search: _Search, after: Any) -> Any
 
 def _erase_rest(connection: Connection, search: _Search, _after: Any) -> Any:
     """Erase what an index leads to, the rows that identify the person last."""
-    names, ids = search.names, search.person.recipient_ids
+    names = search.names
     _erase_named(connection, search, rate_windows)
     for name in names:
         for column in columns_of(audit_log, Holds.TEXT):
@@ -223,15 +227,33 @@ def _erase_rest(connection: Connection, search: _Search, _after: Any) -> Any:
     if waiting:
         return None
     _erase_named(connection, search, app_users)
-    of_person = sequences.c.subscription_id.in_(select(subscriptions.c.id)) & sequences.c.subject.in_(map(str, ids))
-    search.page.count(sequences, connection.execute(delete(sequences).where(of_person)).rowcount)
     return None
 
 
 def _erase_identity(connection: Connection, search: _Search, _after: Any) -> Any:
-    """Erase the rows by which the person is found, unless anything is left that an erasure has to find again."""
-    if not search.waiting_before:
-        search.page.count(recipients, _delete(connection, recipients.c.id, search.person.recipient_ids))
+    """Erase the rows by which the person is found, unless anything is left that an erasure has to find again.
+
+    A callback that was enqueued meanwhile, where this erasure had already searched, is found by them only.
+    """
+    person = search.person
+    is_own = recipients.c.id.in_(person.recipient_ids)
+    connection.execute(select(recipients.c.id).where(is_own).with_for_update())  # what is about to enqueue one has it
+    meanwhile = max(0, _count_callbacks(connection, person) - search.callbacks_before)
+    search.page.count(callbacks, 0, meanwhile)
+    if not search.waiting_before and not meanwhile:
+        search.page.count(sequences, connection.execute(delete(sequences).where(_is_sequence_of(person))).rowcount)
+        search.page.count(recipients, _delete(connection, recipients.c.id, person.recipient_ids))
+
+
+def _count_callbacks(connection: Connection, person: Person) -> int:
+    """Return how many callbacks about a person were ever enqueued, as far as their sequence numbers are stored."""
+    query = select(func.coalesce(func.sum(sequences.c.last), 0)).where(_is_sequence_of(person))
+    return int(connection.execute(query).scalar_one())
+
+
+def _is_sequence_of(person: Person) -> ColumnElement[bool]:
+    subjects = map(str, person.recipient_ids)
+    return sequences.c.subscription_id.in_(select(subscriptions.c.id)) & sequences.c.subject.in_(list(subjects))
 
 
 _PARTS: Final[dict[str, _Scanned | _ErasePart]] = {  # in this order
