@@ -377,7 +377,11 @@ class DatabaseRun:
             self.settle()
 
     def wait_ready(self, connection: SimulatedConnection, wanted: int) -> int:
-        """Return which of reading (1) and writing (2) is possible; let others take steps while a lock is missing."""
+        """Return which of reading (1) and writing (2) is possible; let others take steps while a lock is missing.
+
+        Who can write is not told that there is something to read: whether a part of the response is there by then
+        follows from real time, and how often it is waited for must not.
+        """
         descriptor = connection.pgconn.socket
         poll = select.poll()
         poll.register(descriptor, (select.POLLIN if wanted & 1 else 0) | (select.POLLOUT if wanted & 2 else 0))
@@ -392,7 +396,7 @@ class DatabaseRun:
                 if connection.loses_response and events & select.POLLIN:
                     connection.loses_response = False
                     self._lose_response(connection)
-                return (1 if events & ~select.POLLOUT else 0) | (2 if events & select.POLLOUT else 0)
+                return 2 if events & select.POLLOUT else 1
             if self._are_waiting([self._pids[connection]]):
                 self._wait_for_lock(connection)
             elif _real_s() > until_s:
@@ -550,8 +554,8 @@ class _PgConn:
             return real.exec_prepared(*args)
         real.send_query_prepared(*args)
         while real.flush():
-            run.wait_ready(self._connection, 3)
-            real.consume_input()
+            if run.wait_ready(self._connection, 3) & 1:
+                real.consume_input()
         while True:
             while real.is_busy():
                 run.wait_ready(self._connection, 1)

@@ -98,7 +98,8 @@ def test_hold_that_accepts_or_calls_is_found() -> None:
         "service", "POST", "/operator/webhook/operator-1", {}, 12, b'{"entry": []}', runs=[Run(12, 12.1, 200)]
     )
     rejected = Exchange("service", "POST", "/wa/api/v1/msg", {}, 13, runs=[Run(13, 13.1, 503)])
-    observed = observe(webhook, rejected, attempt("a", 14, 200), attempt("b", 21, 200))
+    sent_before = attempt("c", 10.1, 200)
+    observed = observe(webhook, rejected, sent_before, attempt("a", 14, 200), attempt("b", 21, 200))
     observed.held.append((10, 20))
 
     found = list(check_timing(observed, []))
