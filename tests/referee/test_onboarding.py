@@ -8,8 +8,8 @@ import pytest
 from pywa.types.others import Pagination, SignupStatus
 from pywa_async.errors import WhatsAppError
 
-from tests.referee.public_client import ClientHarness
-from tests.simulator.conftest import ANN, APP, WABA
+from tests.referee.public_client import ClientHarness, RedirectingTransport, make_client
+from tests.simulator.conftest import ANN, APP, SECRET, WABA
 from waypost.simulator.state.accounts import partner_id
 
 PRIVACY = "https://hats.example/privacy"
@@ -34,6 +34,39 @@ async def test_number_is_added_verified_registered_and_sends(harness: ClientHarn
     assert registered.success
     assert (number.verified_name, number.display_phone_number) == ("Second shop", "+1 555-000-4444")
     assert (await harness.phone_message(sent.id))["text"] == "Hello"
+
+
+async def test_code_of_the_window_becomes_a_token_that_registers_and_sends(harness: ClientHarness) -> None:
+    session = await harness.control("onboarding/play", {"app_id": APP})
+    number_id, code = session["phone_number_id"], session["code"]
+    exchanged = await harness.client.api.get_business_access_token(int(APP), SECRET, code)
+    with pytest.raises(WhatsAppError) as again:
+        await harness.client.api.get_business_access_token(int(APP), SECRET, code)
+
+    async with RedirectingTransport(harness.bench.base) as transport:
+        client = make_client(transport, token=exchanged["access_token"])
+        [number] = await client.get_business_phone_numbers(waba_id=session["waba_id"])
+        await client.register_phone_number(pin="123456", phone_id=number_id)
+        await harness.send_from_phone(text="Hi", to=session["phone_number"])
+        sent = await client.send_message(ANN, "Hello", sender=number_id)
+
+    assert (number.id, again.value.code) == (number_id, 100)
+    assert (await harness.phone_message(sent.id))["text"] == "Hello"
+
+
+async def test_number_of_the_business_app_is_shown_as_such_and_not_deregistered(harness: ClientHarness) -> None:
+    extras = {"version": "v4", "setup": {}, "feature_type": "whatsapp_business_app_onboarding"}
+    session = await harness.control("onboarding/play", {"app_id": APP, "extras": extras})
+    exchanged = await harness.client.api.get_business_access_token(int(APP), SECRET, session["code"])
+
+    async with RedirectingTransport(harness.bench.base) as transport:
+        client = make_client(transport, token=exchanged["access_token"])
+        [number] = await client.get_business_phone_numbers(waba_id=session["waba_id"])
+        with pytest.raises(WhatsAppError) as refused:
+            await client.deregister_phone_number(phone_id=session["phone_number_id"])
+
+    assert (number.id, number.is_on_biz_app) == (session["phone_number_id"], True)
+    assert refused.value.code == 100
 
 
 async def test_accounts_of_a_business_are_listed(harness: ClientHarness) -> None:
