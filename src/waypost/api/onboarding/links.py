@@ -68,11 +68,14 @@ async def get_onboarding_link(call: AppCall, query: OnboardingLink) -> dict[str,
     The page shows anyone with the link whether the app has a number and is live. `lang` is accepted and
     changes nothing: the page is in English.
 
-    Errors in this order: 401, 429, 400 no query, 400 no user, 400 the link has expired, 400 it was replaced 40 times.
+    Errors in this order: 401, 429, 400 no query or an empty member, 400 no user, 400 the link has expired, 400 it was replaced 40 times.
     """
     services, _, app = call
-    if not (query.regenerate or query.user or query.lang):
-        raise ApiError(ErrorCode.QUERY_EMPTY, "Send at least one of regenerate, user and lang in the query.")
+    if not (query.regenerate or query.user or query.lang) or "" in (
+        call.request.query("user"),
+        call.request.query("lang"),
+    ):
+        raise ApiError(ErrorCode.QUERY_EMPTY, "Send user in the query; neither user nor lang may be empty.")
     if not query.user:
         raise missing_parameter("user", "a name of whom the link is for")
     now_ms = services.clock.now_ms()
