@@ -121,8 +121,9 @@ def check_watch_it_run(output: str) -> None:
 
 
 def check_embedded_signup(output: str) -> None:
-    token, armed, *_ = bodies_in(output)
+    token, linked, armed, *_ = bodies_in(output)
     assert token["token_type"] == "bearer"
+    assert linked["status"] == "success"
     assert armed["faults"][-1]["what"] == {"break": "callback_first"}
 
 

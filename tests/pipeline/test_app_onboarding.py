@@ -78,11 +78,14 @@ class Onboarding:
         async with self.pipeline.http.post(url, json=body, headers=headers) as response:
             assert response.status == 200, await response.text()
 
-    async def administrate(self, method: str, path: str) -> Any:
+    async def administrate(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """Call the admin API."""
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
         async with self.pipeline.http.request(
-            method, f"{self.pipeline.service_url}/admin/{path}", json={} if method == "POST" else None, headers=headers
+            method,
+            f"{self.pipeline.service_url}/admin/{path}",
+            json=(body or {}) if method == "POST" else None,
+            headers=headers,
         ) as response:
             assert response.status == 200, await response.text()
             return await response.json()
@@ -124,6 +127,26 @@ async def test_stages_follow_each_other_until_the_app_is_live(onboarding: Onboar
     assert onboarding.by_app is not None
     health = await pipeline.send_request("GET", f"/partner/app/{onboarding.app_id}/health", None, onboarding.by_app)
     assert health.body["healthy"] is True or health.body["healthy"] == "true", health
+
+
+async def test_number_of_a_joint_solution_is_linked_after_its_window(onboarding: Onboarding) -> None:
+    """The partner's page opens the window; the vendor's own token reaches the account, and registers the number."""
+    pipeline = onboarding.pipeline
+    setup = {"setup": {"solutionID": "4711"}, "featureType": "", "sessionInfoVersion": "3"}
+    session = await pipeline.control("POST", "onboarding/play", {"app_id": OPERATOR["app_id"], "extras": setup})
+    account = {"id": session["waba_id"], "partner_id": PARTNER.id, "operator_account_id": OPERATOR.id}
+    app = {"name": "Linked Shop", "wabaId": session["waba_id"], "phone": session["phone_number"]}
+    early = await pipeline.send_request("POST", "/partner/tpp/app", app, onboarding.by_partner)
+    await onboarding.administrate("POST", "business-accounts", account)
+
+    linked = await pipeline.send_request("POST", "/partner/tpp/app", app, onboarding.by_partner)
+    onboarding.app_id = linked.body["appId"]
+    await pipeline.travel(ms=len(RUNNING) * STEP_S * 1000)
+
+    assert (early.status, linked.status) == (400, 200)
+    assert await onboarding.stages() == DONE
+    registration = await pipeline.control("GET", f"numbers/{session['phone_number_id']}/registration")
+    assert registration["pin"]
 
 
 async def test_callback_url_gets_the_live_event_without_a_subscription(onboarding: Onboarding) -> None:

@@ -196,6 +196,20 @@ async def test_users_are_assigned_to_an_account(slow: Bench) -> None:
     assert "it is the id of a business" in wrong_user.error["message"]
 
 
+async def test_partners_own_token_opens_the_accounts_of_its_joint_solutions(slow: Bench) -> None:
+    alone, joint = await play(slow), await play(slow, **JOINT)
+
+    others = await slow.graph("GET", alone["waba_id"])
+    opened = await slow.graph("GET", f"{joint['waba_id']}/phone_numbers")
+    await slow.restart()
+    after = await slow.graph("GET", joint["waba_id"])
+    await slow.control("DELETE", f"onboarding/accounts/{joint['waba_id']}/apps/{APP}")
+    removed = await slow.graph("GET", joint["waba_id"])
+
+    assert [number["id"] for number in opened.body["data"]] == [joint["phone_number_id"]]
+    assert (after.status, others.error["error_subcode"], removed.error["error_subcode"]) == (200, 33, 33)
+
+
 async def test_account_leaves_a_solution_for_the_app_that_it_signs_up_with(slow: Bench) -> None:
     await slow.control("PUT", f"apps/{OTHER_APP}", {"app_secret": "of-other"})
     alone, joint = await play(slow), await play(slow, **JOINT)

@@ -75,6 +75,7 @@ def remove_access(transaction: Transaction, account: Account, access: AppAccess,
     waba_id, app_id = account.waba_id, access.app_id
     transaction.delete(APP_ACCESSES, app_id, waba_id)
     transaction.delete(SUBSCRIPTIONS, app_id, waba_id)
+    transaction.follow(transaction.state.accounts.clear_tokens)
     for table in (OUTBOX, FAULTED_UPDATES):
         transaction.run(table.delete(waba_id=waba_id, app_id=app_id))
     for token in transaction.values(TOKENS).values():

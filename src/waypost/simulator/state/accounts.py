@@ -133,18 +133,30 @@ class Accounts:
         self.numbers_by_digits = NUMBERS.cached_in(store).by_further_key
 
     def clear_tokens(self) -> None:
-        """Clear what is known of the accounts' own tokens: an account has changed."""
-        self._account_ids_by_token.clear()
+        """Clear what is known of the accounts' own tokens: an account or an access has changed."""
+        self._account_ids_by_token = {}
 
     def accounts_with_token(self, token: str) -> tuple[str, ...]:
-        """Return the ids of the accounts whose own token this is."""
+        """Return the ids of the accounts that an own token opens: its own, then those of its app's joint solutions.
+
+        The token of an account that nobody gave by signup is that of the partner who has the app.
+        """
         if not self._account_ids_by_token:
-            for account in self.by_id.values():
-                self._account_ids_by_token[account.token] = (
-                    *self._account_ids_by_token.get(account.token, ()),
-                    account.waba_id,
-                )
+            self._account_ids_by_token = self._list_own_tokens()
         return self._account_ids_by_token.get(token, ())
+
+    def _list_own_tokens(self) -> dict[str, tuple[str, ...]]:
+        opened: dict[str, list[str]] = {}
+        of_partners: dict[str, dict[str, None]] = {}  # app: tokens
+        for account in self.by_id.values():
+            opened.setdefault(account.token, []).append(account.waba_id)
+            if not self.accesses_of(account.waba_id):
+                of_partners.setdefault(account.app_id, {})[account.token] = None
+        for waba_id in self.by_id:
+            for access in self.accesses_of(waba_id).values():
+                for token in of_partners.get(access.app_id, ()) if access.solution_id else ():
+                    opened[token].append(waba_id)
+        return {token: tuple(waba_ids) for token, waba_ids in opened.items()}
 
     def subscriptions_of(self, waba_id: str) -> list[GraphSubscription]:
         """Return the subscriptions to an account, in order of creation."""
