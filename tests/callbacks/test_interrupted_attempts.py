@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select, update
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_in_turn
@@ -22,6 +22,7 @@ from waypost.queue.queue import STORE_RETRY_S
 from waypost.store.callbacks.callbacks import AttemptRecord, record_attempts
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
+from waypost.store.tables import leases, subscriptions
 
 LEASE_MS: Final = 16_000
 _KILLED_SERVICE: Final = """
@@ -206,6 +207,36 @@ async def test_callback_that_another_process_has_delivered_is_not_sent_again_and
     await service.pass_time_until(lambda: len(sink.requests) == 2, step_ms=1_000)
 
     assert sink.callbacks == [{"about": "ann", "turn": 1}]
+
+
+async def test_health_of_a_receiver_is_recorded_only_by_the_process_that_has_the_lease(
+    service: CallbackService, sink: CallbackSink
+) -> None:
+    """Recorded late by another one, it would undo a pause that the holder has learned of."""
+    database = service.waypost.database
+    sink.choose_status = lambda _: 500
+    sink.gate.clear()
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+    if not database.is_exclusive:
+        await database.write(give_leases_away)
+
+    sink.gate.set()
+    await poll_until(lambda: attempts_of(service, sink.requests[0].callback_id))
+
+    failing_since_ms = await database.read(read_failing_since_ms, subscription)
+    assert (failing_since_ms is None) is not database.is_exclusive
+
+
+def give_leases_away(connection: Connection) -> None:
+    connection.execute(update(leases).values(holder="another process"))
+
+
+def read_failing_since_ms(connection: Connection, subscription_id: int) -> int | None:
+    return connection.execute(
+        select(subscriptions.c.failing_since_ms).where(subscriptions.c.id == subscription_id)
+    ).scalar_one()
 
 
 def record_attempts_of_all(connection: Connection, records: Sequence[AttemptRecord]) -> list[None]:

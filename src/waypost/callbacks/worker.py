@@ -24,17 +24,28 @@ from waypost.queue.worker import JobWork, PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
 from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
 from waypost.store.queue.job_subjects import QueueName
-from waypost.store.queue.jobs import complete_jobs, group_subscription_id, live_group, replay_group
+from waypost.store.queue.jobs import (
+    ShardFence,
+    complete_jobs,
+    group_subscription_id,
+    live_group,
+    replay_group,
+    valid_fences,
+)
 
 INTERRUPTED_ERROR: Final = "the attempt was cut short: the service stopped, or could not reach its store"
 """Of an attempt whose outcome is not known, because its process ended."""
+
+
+_FencedStatus = tuple[ShardFence, ReceiverStatus]
+"""The health of a receiver is the lease holder's: recorded later, it would undo what the next holder knows by now."""
 
 
 class _CallbackProgress(NamedTuple):
     """Changes that an attempt causes."""
 
     attempt_record: AttemptRecord | None
-    health: ReceiverStatus | None
+    health: _FencedStatus | None
     replay_position: int | None  # of the replay's job, if this ends one; a callback that ends is its own job
 
 
@@ -157,7 +168,8 @@ class CallbackSender:
         health = None
         if circuit.failing_since_ms is not None:
             pause_end_ms = circuit.until_ms if circuit.is_pausing(now_ms) else None
-            health = ReceiverStatus(subscription_id, None, retry_after_ms=pause_end_ms, next_attempt_ms=pause_end_ms)
+            status = ReceiverStatus(subscription_id, None, retry_after_ms=pause_end_ms, next_attempt_ms=pause_end_ms)
+            health = self._queue.fence_of(job), status
         was_away = circuit.state is CircuitState.HALF_OPEN
         circuit.record_success(now_ms)
         # One that failed alone would use up its schedule if its receiver is often away, and be given up early
@@ -176,12 +188,13 @@ class CallbackSender:
         health = None
         is_open = circuit.state is CircuitState.OPEN
         if retry_after_ms or was_failing is None or (is_open and circuit.until_ms != was_until_ms):
-            health = ReceiverStatus(
+            status = ReceiverStatus(
                 row.subscription_id,
                 circuit.failing_since_ms,
                 retry_after_ms=circuit.until_ms if circuit.is_pausing(now_ms) else None,
                 next_attempt_ms=circuit.until_ms if is_open else None,
             )
+            health = self._queue.fence_of(job), status
         delay_ms = callback_retry_ms(job.attempt + 1, self._chance)
         ended = None if delay_ms is not None else False
         record_attempt(self.counts, job, row, attempt, ended=ended)
@@ -239,11 +252,7 @@ class CallbackSender:
 
 
 def _make_progress(
-    job: Job,
-    row: CallbackRow | None,
-    attempt: CallbackAttempt,
-    ended: bool | None,
-    health: ReceiverStatus | None = None,
+    job: Job, row: CallbackRow | None, attempt: CallbackAttempt, ended: bool | None, health: _FencedStatus | None = None
 ) -> _CallbackProgress:
     """Return what an attempt changes; without a row it is not recorded.
 
@@ -262,7 +271,7 @@ def _make_progress(
 
 def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> list[None]:
     made: list[AttemptRecord] = []
-    statuses: list[ReceiverStatus] = []
+    statuses: list[_FencedStatus] = []
     replays: list[int] = []
     for attempt_record, health, replay_position in records:
         if attempt_record is not None:
@@ -273,7 +282,8 @@ def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> lis
             replays.append(replay_position)
     record_attempts(connection, made)
     if statuses:
-        record_receiver_statuses(connection, statuses)
+        valid = valid_fences(connection, {fence for fence, _ in statuses})
+        record_receiver_statuses(connection, [status for fence, status in statuses if fence in valid])
     if replays:
         complete_jobs(connection, replays)
     return [None] * len(records)

@@ -204,7 +204,7 @@ class JobQueue:
         A job that is not among them is another process's by now: it must not be sent, and is dropped. All are
         marked together: where one cannot be, the error is raised, none counts as in flight, and none may be sent.
         """
-        marks = [InFlightMark(job.position, self._fence(job), job.callback_id) for job in jobs]
+        marks = [InFlightMark(job.position, self.fence_of(job), job.callback_id) for job in jobs]
         marked: list[Job] = []
         for job, is_marked in zip(jobs, await self._database.join(mark_in_flight, marks), strict=True):
             if is_marked:
@@ -260,7 +260,7 @@ class JobQueue:
             JobState.OPEN,
             job.is_detached or detach,
             note,
-            self._fence(job),
+            self.fence_of(job),
             job.callback_id,
             trace_event,
         )
@@ -308,7 +308,7 @@ class JobQueue:
             state,
             job.is_detached,
             repr(error),
-            self._fence(job),
+            self.fence_of(job),
             job.callback_id,
         )
         if not await self._database.join(retry_jobs_later, retry):
@@ -366,7 +366,8 @@ class JobQueue:
         if group is None or group.ready or (group.more and group.needs_read):
             self._wake_events[job.queue].set()
 
-    def _fence(self, job: Job) -> ShardFence:
+    def fence_of(self, job: Job) -> ShardFence:
+        """Return what restricts a write to this process as long as it holds the lease of a job's shard."""
         shard = None if self._database.is_exclusive else shard_of(job.concurrency_group)
         return ShardFence(job.queue, shard, self._holder)
 
