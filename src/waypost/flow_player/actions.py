@@ -27,7 +27,7 @@ from waypost.flow_player.responses import AcceptedScreen
 from waypost.flow_player.summary import summarize
 
 MAX_RESPONSE_FILES: Final = 10
-"""Of a completed Flow. Source: public page "Components", PhotoPicker."""
+"""Of a completed Flow. Source: public page "Media upload components"."""
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.json_values import number_or_none, object_of
+from waypost.base.json_values import list_of, number_or_none, object_of
 from waypost.flow_json.components import PICKERS
 from waypost.flow_json.expressions import Concatenation, Expression, FieldReference, Literal, Operation
 from waypost.flow_player.field_values import empty_value, is_list, is_object
@@ -20,6 +20,10 @@ MAX_TEXT_CHARS: Final = 100_000
 """Of the text of one expression; more is cut."""
 MAX_COST: Final = 8 * 1024 * 1024
 """Characters and values that one view or payload may be made of."""
+MAX_DEPTH: Final = 50
+"""How deep data may be nested."""
+VALUE_COST: Final = 8
+"""Of a number, text, list or object, beside its characters."""
 _EXACT: Final = 2**53
 
 
@@ -216,19 +220,24 @@ class FlowEvaluator:
 
 
 def size_of(value: Any, most: int) -> int:
-    """Return how many characters and values a value has; not exactly if it has more than `most`."""
-    size, waiting = 0, [value]
+    """Return the size of a value: its characters, and `VALUE_COST` for each value in it.
+
+    It is more than `most`, and not exact, for what is larger or nested deeper than `MAX_DEPTH`.
+    """
+    size, waiting = 0, [(value, 0)]
     while waiting and size <= most:
-        one = waiting.pop()
-        size += 1
+        one, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            return most + 1
+        size += VALUE_COST
         if isinstance(one, str):
             size += len(one)
         elif is_object(one):
             members = object_of(one)
             size += sum(map(len, members))
-            waiting.extend(members.values())
+            waiting.extend((member, depth + 1) for member in members.values())
         elif is_list(one):
-            waiting.extend(one)
+            waiting.extend((item, depth + 1) for item in list_of(one))
     return size
 
 

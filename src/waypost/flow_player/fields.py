@@ -1,6 +1,6 @@
 """The rules of inputs: what a person can enter, and what the handset says beside a field.
 
-Source: public page "Components". The texts are ours.
+Source: public pages "Components" and "Media upload components". The texts are ours.
 """
 
 import re
@@ -97,7 +97,7 @@ def _option_names(component: LaidOutComponent) -> str:
 
 def _read_days(component: LaidOutComponent, value: Any, version: Version) -> Any:
     name = component.name
-    if value in ("", None):
+    if value in ("", None, {}):
         return {} if is_range(component) else ""
     if not is_range(component):
         day = read_day(value)

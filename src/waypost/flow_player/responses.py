@@ -7,15 +7,14 @@ from typing import Any, Final, NamedTuple
 
 from waypost.base.json_values import list_of, object_of, object_or_none, text_or_none, texts_in
 from waypost.flow_json.nodes import json_type
-from waypost.flow_player.evaluation import size_of
-from waypost.flow_player.field_values import is_list, is_object
+from waypost.flow_player.evaluation import MAX_DEPTH, size_of
+from waypost.flow_player.field_values import is_list
 from waypost.flow_player.play_state import MAX_DATA_BYTES, ExchangeRequest, FlowState
 from waypost.flow_player.playable import PlayableFlow, PlayableScreen
 
 INVALID_TRANSITION: Final = "invalid-screen-transition"
 INVALID_PAYLOAD: Final = "payload-schema-error"
 SUCCESS_SCREEN: Final = "SUCCESS"
-_MAX_DEPTH: Final = 50
 _REQUIRED: Final = "required"
 _MESSAGE: Final = "error_message"
 
@@ -45,8 +44,9 @@ def read_response(
     flow: PlayableFlow, state: FlowState, request: ExchangeRequest, response: dict[str, Any]
 ) -> AcceptedScreen | AcceptedEnd | ResponseProblem:
     """Return what a response says, or why it is not valid."""
-    if size_of(response, MAX_DATA_BYTES) > MAX_DATA_BYTES or _depth(response) > _MAX_DEPTH:
-        return ResponseProblem(INVALID_PAYLOAD, f"The response has more than {MAX_DATA_BYTES} bytes, or is too deep.")
+    if size_of(response, MAX_DATA_BYTES) > MAX_DATA_BYTES:
+        reason = f"The response is larger than {MAX_DATA_BYTES} bytes, or nested deeper than {MAX_DEPTH}."
+        return ResponseProblem(INVALID_PAYLOAD, reason)
     screen_id = text_or_none(response.get("screen"))
     data = object_or_none(response.get("data", {}))
     if screen_id is None:
@@ -113,7 +113,7 @@ def _find_mismatch(value: Any, schema: dict[str, Any], path: str, depth: int) ->
     is_integer = expected == "integer" and found == "number" and float(value).is_integer()
     if expected and expected != found and not is_integer:
         return f"The data {path} must be of type {expected}, not {found}."
-    if depth > _MAX_DEPTH:
+    if depth > MAX_DEPTH:
         return ""
     if found == "array":
         items = object_of(schema.get("items"))
@@ -132,14 +132,3 @@ def _find_mismatch(value: Any, schema: dict[str, Any], path: str, depth: int) ->
             if problem:
                 return problem
     return ""
-
-
-def _depth(value: Any) -> int:
-    """Return how deep a value is nested; not exactly if it is deeper than `_MAX_DEPTH`."""
-    deepest, waiting = 0, [(value, 1)]
-    while waiting and deepest <= _MAX_DEPTH:
-        one, depth = waiting.pop()
-        deepest = max(deepest, depth)
-        members = [*object_of(one).values(), *list_of(one)]
-        waiting.extend((member, depth + 1) for member in members if (is_object(member) or is_list(member)))
-    return deepest

@@ -13,15 +13,18 @@ from waypost.flow_player.play_state import (
     OpenedUrl,
     PlayedStep,
     StepNotAllowed,
+    UploadedFile,
 )
 from waypost.flow_player.playable import PlayableFlow
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody
-from waypost.simulator.apis.field_types import Name, accepts
+from waypost.simulator.apis.field_types import FileName, Id, Name, accepts
 from waypost.simulator.flows.encryption import read_public_key
 from waypost.simulator.flows.endpoint import EndpointExchange, call_endpoint, find_endpoint_key
 from waypost.simulator.flows.model import Flow
 from waypost.simulator.flows.sessions import FlowSession
+from waypost.simulator.flows.uploads import show_in_reply, show_to_endpoint, store_upload
+from waypost.simulator.media.model import find_media
 from waypost.simulator.state.records import ENCRYPTION
 from waypost.simulator.state.simulator_state import SimulatorState
 
@@ -29,15 +32,27 @@ MAX_STEPS: Final = 100
 _TOKEN_INVALID: Final = 427
 
 
+class FlowFileStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file for a picker: its content in base64, or the id of a file of `POST /control/media`."""
+
+    name: Name
+    file_name: FileName = ""
+    mime_type: Annotated[str, Meta(max_length=100)] = ""
+    content: bytes = b""
+    media_id: Id | None = None
+
+
 class FlowStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One step of a person: exactly one of its members.
 
-    `fill` has values of inputs by name, `choose` options to be added to those that are chosen. `tap` is the path or the
-    text of a button, link, item or option.
+    `fill` has values of inputs by name, `choose` options to be added to those that are chosen. `upload` adds a file to a
+    picker, `remove` takes one away by its `media_id`. `tap` is the path or the text of a button, link, item or option.
     """
 
     fill: dict[str, Any] | UnsetType = UNSET
     choose: dict[str, str] | UnsetType = UNSET
+    upload: FlowFileStep | UnsetType = UNSET
+    remove: dict[str, str] | UnsetType = UNSET
     tap: Name | UnsetType = UNSET
     back: Annotated[bool, accepts("true")] | UnsetType = UNSET
     refresh: Annotated[bool, accepts("true")] | UnsetType = UNSET
@@ -60,9 +75,10 @@ class FlowPlay:
     """
 
     def __init__(
-        self, simulator: SimulatorState, session: FlowSession, flow: Flow | None, playable: PlayableFlow
+        self, simulator: SimulatorState, session: FlowSession, flow: Flow | None, playable: PlayableFlow, origin: str
     ) -> None:
-        """Begin where the session is."""
+        """Begin where the session is; `origin` is the scheme and host of the URLs of files."""
+        self._origin = origin
         self._simulator = simulator
         self._session = session
         self._flow = flow
@@ -115,6 +131,11 @@ class FlowPlay:
                     await self.follow(player.choose_option(self._playable, self.state, name, option))
             case "tap":
                 await self.follow(player.tap(self._playable, self.state, value))
+            case "upload":
+                await self._upload(value)
+            case "remove":
+                for name, media_id in value.items():
+                    await self.follow(player.remove_file(self._playable, self.state, name, media_id))
             case "back":
                 await self.follow(player.go_back(self._playable, self.state))
             case "refresh":
@@ -122,14 +143,44 @@ class FlowPlay:
             case _:
                 self.state = player.close(self.state)
 
+    async def _upload(self, step: FlowFileStep) -> None:
+        content, file_name, mime_type = step.content, step.file_name, step.mime_type
+        if step.media_id is not None:
+            media = find_media(self._simulator, step.media_id)
+            if media is None:
+                accepted = "the id of a file of POST /control/media"
+                raise ControlApiError("upload.media_id", "is no media id", accepted, status=404)
+            content = await self._simulator.files.read(media.content_name)
+            file_name, mime_type = file_name or media.file_name, mime_type or media.mime_type
+        file = UploadedFile(self._simulator.ids.new(), file_name or "file", mime_type.lower(), len(content))
+        step_taken = player.add_file(self._playable, self.state, step.name, file)
+        await store_upload(self._simulator, file, content)
+        await self.follow(step_taken)
+
     async def _exchange(self, request: ExchangeRequest) -> None:
-        exchange = await self._call(request.action, request.screen, request.data)
+        files = {
+            name: [show_to_endpoint(self._simulator, media_id, self._origin) for media_id in media_ids]
+            for name, media_ids in request.files.items()
+        }
+        exchange = await self._call(request.action, request.screen, request.data | files)
         if exchange.error_type:
             message = str(exchange.response.get("error_msg", ""))
             is_token_invalid = exchange.status == _TOKEN_INVALID
             self.state = player.fail_request(self.state, error_message=message, is_token_invalid=is_token_invalid)
         else:
             await self.follow(player.take_response(self._playable, self.state, exchange.response))
+
+    async def build_reply(self) -> dict[str, Any]:
+        """Return the payload of the completed Flow as it is sent: files are media of the number."""
+        completion = self.completion
+        if completion is None:
+            return {}
+        files: dict[str, Any] = {}
+        for name, media_ids in completion.files.items():
+            files[name] = [
+                await show_in_reply(self._simulator, media_id, self._session.phone_number_id) for media_id in media_ids
+            ]
+        return completion.payload | files
 
     async def _send_notice(self, notice: ErrorNotice) -> None:
         data = {"error": notice.error, "error_message": notice.error_message}

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
 from msgspec.structs import replace
+from starlette.requests import Request
 
 from waypost.flow_player import player
 from waypost.flow_player.play_state import StepNotAllowed
@@ -19,6 +20,7 @@ from waypost.simulator.flows.sessions import (
     find_session,
     find_text,
     load_playable,
+    origin_of,
     playing,
     read_checked,
     resume_text,
@@ -46,7 +48,7 @@ class FlowPreviewBody(ControlBody, frozen=True, kw_only=True):
 
 
 @operation("POST", "/control/flow-sessions")
-async def open_preview(state: SimulatorState, body: FlowPreviewBody) -> FlowSessionView:
+async def open_preview(state: SimulatorState, request: Request, body: FlowPreviewBody) -> FlowSessionView:
     """Open a preview, and return its first screen."""
     if body.flow_id is None and not body.flow_json:
         raise ControlApiError("flow_id", "or flow_json is required", "the id of a flow, or a text of Flow JSON")
@@ -60,11 +62,12 @@ async def open_preview(state: SimulatorState, body: FlowPreviewBody) -> FlowSess
         session_id=state.ids.new(),
         flow_id=body.flow_id or "",
         version=0 if body.flow_json else body.version,
+        is_draft=bool(body.flow_json) or not body.version,
         text=body.flow_json,
         digest=digest_of(text),
         opened_ms=state.clock.now_ms(),
     )
-    play = FlowPlay(state, session, flow, playable)
+    play = FlowPlay(state, session, flow, playable, origin_of(request))
     try:
         opened = player.open_flow(
             playable, flow_token=body.flow_token, action=body.flow_action, screen=body.screen, data=body.data
@@ -85,20 +88,22 @@ async def show_preview(state: SimulatorState, session_id: str) -> FlowSessionVie
 
 
 @operation("POST", "/control/flow-sessions/{session_id}/steps")
-async def play_preview(state: SimulatorState, session_id: str, body: FlowStepsBody) -> FlowSessionView:
+async def play_preview(
+    state: SimulatorState, request: Request, session_id: str, body: FlowStepsBody
+) -> FlowSessionView:
     """Carry out steps in a preview; the first that the handset does not allow ends them, with what they have changed."""
     with playing(state, session_id, ""):
         session = await _find(state, session_id)
         playable = await load_playable(await resume_text(state, session))
         session = replace(session, state=player.reopen(session.state))
-        play = FlowPlay(state, session, state.values(FLOWS).get(session.flow_id), playable)
+        play = FlowPlay(state, session, state.values(FLOWS).get(session.flow_id), playable, origin_of(request))
         try:
             await play.run(body.steps)
         finally:
             session = replace(session, state=play.state)
             await state.transact(lambda transaction: save_session(transaction, session))
     if play.completion is not None:
-        play.events.append({"type": "completed", "response": play.completion.payload})
+        play.events.append({"type": "completed", "response": await play.build_reply()})
     return view_session(state, session, playable, play.events)
 
 

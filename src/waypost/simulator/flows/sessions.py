@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import Struct
+from starlette.requests import Request
 
 from waypost.flow_json.validator import check_flow_json
 from waypost.flow_player.play_state import FlowState, PlayerView
@@ -49,6 +50,7 @@ class FlowSession(Struct, frozen=True, kw_only=True):
     version: int = 0
     text: str = ""
     digest: str = ""
+    is_draft: bool = False
     opened_ms: int = 0
     state: FlowState = FlowState()
 
@@ -82,7 +84,7 @@ def view_session(
         phone=session.phone,
         flow_id=session.flow_id,
         flow_name=flow.name if flow is not None else "",
-        is_draft=session.version == 0,
+        is_draft=session.is_draft,
         flow_token=session.state.flow_token,
         view=view_screen(playable, session.state),
         events=events or [],
@@ -161,6 +163,11 @@ async def resume_text(state: SimulatorState, session: FlowSession) -> str:
     if digest_of(text) != session.digest:
         raise ControlApiError("flow", "was changed since it was opened", "open it again with restart: true", status=409)
     return text
+
+
+def origin_of(request: Request) -> str:
+    """Return the scheme and host of this server's URLs, as a client has called it."""
+    return f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
 
 
 async def find_session(state: SimulatorState, session_id: str, owner: str) -> FlowSession | None:

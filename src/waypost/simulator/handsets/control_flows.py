@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from msgspec.structs import replace
+from starlette.requests import Request
 
 from waypost.base.json_values import object_of, text_or_none
 from waypost.flow_player import player
@@ -11,7 +12,7 @@ from waypost.flow_player.playable import PlayableFlow
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations
 from waypost.simulator.apis.field_types import Name
-from waypost.simulator.flows.model import DRAFT, FLOWS, Flow, find_flow, find_flow_by_name
+from waypost.simulator.flows.model import FLOWS, Flow, find_flow, find_flow_by_name
 from waypost.simulator.flows.playing import FlowPlay, FlowStepsBody
 from waypost.simulator.flows.sessions import (
     FlowSession,
@@ -21,6 +22,7 @@ from waypost.simulator.flows.sessions import (
     find_text,
     load_playable,
     newest_session,
+    origin_of,
     playing,
     resume_text,
     save_session,
@@ -32,6 +34,7 @@ from waypost.simulator.handsets.phone_messages import InboundOptions, build_resp
 from waypost.simulator.state.control_parameters import PathPhone, check_reachable
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.templates.model import find_template
 
 operation = ControlOperations()
 
@@ -45,7 +48,9 @@ class FlowOpening(MessageBody, frozen=True, kw_only=True):
 
 
 @operation("POST", "/control/phones/{phone}/flow")
-async def open_phone_flow(state: SimulatorState, phone: PathPhone, body: FlowOpening) -> FlowSessionView:
+async def open_phone_flow(
+    state: SimulatorState, request: Request, phone: PathPhone, body: FlowOpening
+) -> FlowSessionView:
     """Open the flow of a message, by default of the newest one that has a flow."""
     message = await wait_for_message(state, phone, body, lambda item: _button_of(item) is not None)
     button = _button_of(message)
@@ -60,30 +65,27 @@ async def open_phone_flow(state: SimulatorState, phone: PathPhone, body: FlowOpe
             session = replace(known, state=player.reopen(known.state))
             await state.transact(lambda transaction: save_session(transaction, session, is_opened=True))
             return view_session(state, session, playable)
-        return await _open(state, message, button)
+        return await _open(state, message, button, origin_of(request))
 
 
-async def _open(state: SimulatorState, message: SimulatedMessage, button: dict[str, Any]) -> FlowSessionView:
+async def _open(
+    state: SimulatorState, message: SimulatedMessage, button: dict[str, Any], origin: str
+) -> FlowSessionView:
     number = state.accounts.numbers[message.phone_number_id]
-    flow = _find_flow(state, number.waba_id, button)
-    version = 0
-    if button.get("mode") != "draft":
-        newest = flow.published[-1].number if flow.published else 0
-        version = int(button.get("flow_version") or newest)
-        if not version:
-            raise ControlApiError("flow", f"{flow.flow_id} is {flow.status.lower()}", "the mode draft", status=409)
-    text = find_text(flow, version)
+    flow, version, text = _find_content(state, number.waba_id, message, button)
     playable = await load_playable(text)
     session = FlowSession(
         session_id=message.wamid,
         phone=message.phone,
         phone_number_id=message.phone_number_id,
-        flow_id=flow.flow_id,
+        flow_id=flow.flow_id if flow is not None else "",
         version=version,
+        text="" if flow is not None else text,
         digest=digest_of(text),
+        is_draft=button.get("mode") == "draft",
         opened_ms=state.clock.now_ms(),
     )
-    play = FlowPlay(state, session, flow, playable)
+    play = FlowPlay(state, session, flow, playable, origin)
     try:
         opened = player.open_flow(
             playable,
@@ -114,7 +116,9 @@ class PhoneFlowSteps(FlowStepsBody, frozen=True, kw_only=True):
 
 
 @operation("POST", "/control/phones/{phone}/flow/steps")
-async def play_phone_flow(state: SimulatorState, phone: PathPhone, body: PhoneFlowSteps) -> FlowSessionView:
+async def play_phone_flow(
+    state: SimulatorState, request: Request, phone: PathPhone, body: PhoneFlowSteps
+) -> FlowSessionView:
     """Carry out steps in a flow; the first that the handset does not allow ends them, with what they have changed.
 
     A completed flow sends its answers to the business.
@@ -125,7 +129,7 @@ async def play_phone_flow(state: SimulatorState, phone: PathPhone, body: PhoneFl
         message = await _find_message(state, session)
         check_reachable(state, phone, state.accounts.numbers[session.phone_number_id])
         playable = await load_playable(await resume_text(state, session))
-        play = FlowPlay(state, session, state.values(FLOWS).get(session.flow_id), playable)
+        play = FlowPlay(state, session, state.values(FLOWS).get(session.flow_id), playable, origin_of(request))
         try:
             await play.run(body.steps)
         except ControlApiError:
@@ -146,10 +150,10 @@ async def _save(
     """Store a session after steps, and send the answers if they have completed it, in one transaction."""
     session = replace(session, state=play.state)
     button, number = _button_of(message) or {}, state.accounts.numbers[session.phone_number_id]
-    completion = play.completion
+    completion, payload = play.completion, await play.build_reply()
     send = None
     if completion is not None:
-        reply = build_response({**button, "type": _FLOW}, completion.payload)
+        reply = build_response({**button, "type": _FLOW}, payload)
         send = send_message(state, session.phone, number, reply, InboundOptions(context_id=message.wamid))
 
     def write(transaction: Transaction) -> str:
@@ -161,7 +165,7 @@ async def _save(
 
     wamid = await state.transact(write)
     if completion is not None:
-        play.events.append({"type": "completed", "wamid": wamid, "response": completion.payload})
+        play.events.append({"type": "completed", "wamid": wamid, "response": payload})
     return view_session(state, session, playable, play.events)
 
 
@@ -184,15 +188,36 @@ def _check_usable(button: dict[str, Any]) -> None:
         raise ControlApiError("message_id", rule, "a new message with a valid flow token", status=409)
 
 
-def _find_flow(state: SimulatorState, waba_id: str, button: dict[str, Any]) -> Flow:
+def _find_content(
+    state: SimulatorState, waba_id: str, message: SimulatedMessage, button: dict[str, Any]
+) -> tuple[Flow | None, int, str]:
+    """Return the flow of a button, the version that it opens (0: the draft) and its JSON; no flow: of the template.
+
+    Raises:
+        ControlApiError: 409, the flow cannot be opened.
+    """
     flow_id, name = text_or_none(button.get("flow_id")), text_or_none(button.get("flow_name"))
+    text = "" if flow_id or name else _template_flow(state, waba_id, message)
+    if text:
+        return None, 0, text
     flow = find_flow(state, flow_id, waba_id) if flow_id else find_flow_by_name(state, name, waba_id)
     if flow is None:
         accepted = "a flow of the account that sent the message"
-        raise ControlApiError("flow", f"{flow_id or name} does not exist", accepted, status=409)
-    if button.get("mode") == "draft" and flow.status != DRAFT and not flow.published:
-        raise ControlApiError("flow", f"{flow.flow_id} is {flow.status.lower()}", "a draft", status=409)
-    return flow
+        raise ControlApiError("flow", f"{flow_id or name or ''} does not exist", accepted, status=409)
+    if button.get("mode") == "draft":
+        return flow, 0, find_text(flow, 0)
+    version = int(button.get("flow_version") or 0) or (flow.published[-1].number if flow.published else 0)
+    if not version:
+        raise ControlApiError("flow", f"{flow.flow_id} was never published", "the mode draft", status=409)
+    return flow, version, find_text(flow, version)
+
+
+def _template_flow(state: SimulatorState, waba_id: str, message: SimulatedMessage) -> str:
+    """Return the Flow JSON that a template's button has itself; empty if it has none."""
+    name, language = message.template.get("name"), message.template.get("language")
+    template = find_template(state, waba_id, str(name), str(language))
+    buttons = template.buttons if template is not None else []
+    return next((str(one["flow_json"]) for one in buttons if one.get("type") == _FLOW and one.get("flow_json")), "")
 
 
 async def _find_open(state: SimulatorState, phone: str, message_id: str | None) -> FlowSession:

@@ -11,6 +11,7 @@ from waypost.simulator.business_app import sync as business_apps
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.flows import graph as flows
 from waypost.simulator.flows import migration
+from waypost.simulator.flows import uploads as flow_uploads
 from waypost.simulator.flows.model import Flow
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.groups.model import SimulatedGroup
@@ -75,6 +76,7 @@ OPERATIONS: Final = (
             calling,
             exchange,
             flows,
+            flow_uploads,
             migration,
             groups,
             media,

@@ -17,6 +17,7 @@ from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.business_app.connection import start_business_apps
 from waypost.simulator.faults.fault_reading import Scenario
 from waypost.simulator.faults.model import arm_scenario
+from waypost.simulator.flows.uploads import FLOW_FILE_PREFIX, FLOW_UPLOADS
 from waypost.simulator.handsets.actions import send_message
 from waypost.simulator.handsets.control_actions import WriteBody, send_from_phone
 from waypost.simulator.handsets.phone_messages import build_text_message
@@ -101,6 +102,7 @@ class Simulator:
         state.settings.open()
         await sweep_files(state, MEDIA, MEDIA_FILE_PREFIX)
         await sweep_files(state, UPLOADS, UPLOAD_FILE_PREFIX)
+        await sweep_files(state, FLOW_UPLOADS, FLOW_FILE_PREFIX)
         await open_usage_counts(state)
         await open_scripts(state)
         for part in (state.outbox, state.delivery_signals):
