@@ -9,6 +9,7 @@ from typing import Any
 from docs.markdown import table
 from pytest_waypost import plugin
 from pytest_waypost.callback import Callback
+from pytest_waypost.flow import PlayedFlow
 from pytest_waypost.message import Button, Message, MessageTraceStep, Trace
 from pytest_waypost.partner import Partner
 from pytest_waypost.phone import Phone
@@ -17,7 +18,7 @@ from pytest_waypost.simulator import Fault, TimeMachine
 from pytest_waypost.templates import Template
 
 CLASSES = (
-    Partner, Phone, TimeMachine, Fault, Message, Button, Callback, Trace, MessageTraceStep, Template, Service,
+    Partner, Phone, PlayedFlow, TimeMachine, Fault, Message, Button, Callback, Trace, MessageTraceStep, Template, Service,
 )  # fmt: skip
 FIXTURES = (
     "waypost", "async_waypost", "make_waypost_partner", "waypost_service", "waypost_host_variables", "waypost_hosts",
@@ -42,7 +43,7 @@ def testing_parts() -> tuple[str, ...]:
             parts += [f"### `{one.__name__}.{name}`", *_member(name, member)]
     parts += [
         "## Coroutines",
-        "`AsyncPartner`, `AsyncPhone`, `AsyncTimeMachine` and `AsyncFault` have the same calls, awaited. "
+        "`AsyncPartner`, `AsyncPhone`, `AsyncPlayedFlow`, `AsyncTimeMachine` and `AsyncFault` have the same calls, awaited. "
         "A property above that calls the service (`chat`, `inbox`, `hits`) is a method there. "
         "`original` is the object with the blocking calls.",
     ]

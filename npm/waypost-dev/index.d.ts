@@ -154,4 +154,36 @@ export class Phone {
     conditions?: { type?: string; messageId?: string; button?: string; timeoutMs?: number },
   ): Promise<PhoneMessage>;
   tap(message: PhoneMessage, button: string | number): Promise<string>;
+  openFlow(message: PhoneMessage, options?: { restart?: boolean }): Promise<FlowSession>;
+  /** The first step that the phone does not allow is an error that names field and rule. */
+  playFlow(message: PhoneMessage, steps: FlowStep[]): Promise<FlowSession>;
+}
+
+/** One step of a person in a flow; `tap` has the text of a button, link, item or option, or its path. */
+export type FlowStep =
+  | { fill: Record<string, unknown> }
+  | { choose: Record<string, string> }
+  | { tap: string }
+  | { back: true }
+  | { refresh: true }
+  | { close: true };
+
+/** What a phone shows of a flow, and what the last steps caused. */
+export interface FlowSession {
+  session_id: string;
+  flow_id: string;
+  flow_token: string;
+  view: {
+    state: "screen" | "busy" | "error" | "closed" | "completed" | "token_invalid";
+    screen_id: string;
+    title: string;
+    components: { path: string; type: string; name?: string; label?: string; text?: string; error?: string }[];
+    footer: string;
+    error: string;
+  };
+  /** The screens, the shown one last. */
+  history: string[];
+  /** Of the shown screen. */
+  data: Record<string, unknown>;
+  events: { type: "exchange" | "opened_url" | "completed"; [member: string]: unknown }[];
 }

@@ -303,6 +303,16 @@ export class Phone {
     const choice = typeof button === "number" ? { index: button } : { text: button };
     return (await this.#act("tap", { message_id: message.wamid, ...choice })).wamid;
   }
+
+  /** Open the flow of a message, where it was left; return what the phone shows. */
+  async openFlow(message, { restart = false } = {}) {
+    return this.#act("flow", { message_id: message.wamid, restart });
+  }
+
+  /** Carry out steps in a flow that was opened; return what the phone shows then, and what the steps caused. */
+  async playFlow(message, steps) {
+    return this.#act("flow/steps", { message_id: message.wamid, steps });
+  }
 }
 
 function parseVariables(text) {

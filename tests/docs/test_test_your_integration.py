@@ -22,7 +22,7 @@ def test_samples_of_the_page_are_a_project_with_the_shown_test_results(tmp_path:
 
     failed = [name for name, outcome in run.outcomes.items() if outcome != "passed"]
     assert failed == [FAILING], run.output
-    assert len(run.outcomes) == 8
+    assert len(run.outcomes) == 9
     (shown,) = samples_of(PAGE, "text")
     assert strip_varying_parts(shown) in strip_varying_parts(run.report_texts[FAILING])
 

@@ -33,6 +33,54 @@ test("a partner sends to a phone, and its callbacks are received", async () => {
   await partner.noCallbackWithin(0, "failed");
 });
 
+const FLOW = {
+  version: "7.3",
+  screens: [{
+    id: "TABLE", title: "A table", terminal: true,
+    layout: {
+      type: "SingleColumnLayout",
+      children: [
+        { type: "TextInput", name: "guest", label: "Your name", required: true },
+        {
+          type: "Footer", label: "Reserve",
+          "on-click-action": { name: "complete", payload: { guest: "${form.guest}" } },
+        },
+      ],
+    },
+  }],
+};
+
+test("a phone plays a flow", async () => {
+  const partner = await waypost.createPartner("plays a flow");
+  const ann = await partner.phone("Ann");
+  await ann.write("Hi");
+  await partner.waitForCallback("text", { phone: ann, ...WAIT });
+  const { PARTNER_URL, APP_ID, APP_TOKEN } = partner.env;
+  const call = async (path: string, body: unknown) => {
+    const headers = { Authorization: APP_TOKEN, "Content-Type": "application/json" };
+    const options = { method: "POST", headers, body: JSON.stringify(body) };
+    const response = await fetch(`${PARTNER_URL}/partner/app/${APP_ID}${path}`, options);
+    expect(response.status).toBe(200);
+    return response.json();
+  };
+  const { id } = await call("/flows", { name: "table", categories: ["OTHER"], flow_json: JSON.stringify(FLOW) });
+  await call(`/flows/${id}/publish`, {});
+  const parameters = { flow_message_version: "3", flow_id: id, flow_cta: "Book", flow_token: "t-1" };
+  await call("/v3/message", {
+    messaging_product: "whatsapp", recipient_type: "individual", to: ann.number, type: "interactive",
+    interactive: { type: "flow", body: { text: "A table?" }, action: { name: "flow", parameters } },
+  });
+  const message = await ann.waitForMessage("A table?", WAIT);
+
+  const opened = await ann.openFlow(message);
+  await expect(ann.playFlow(message, [{ tap: "Reserve" }])).rejects.toThrow("guest");
+  const ended = await ann.playFlow(message, [{ fill: { guest: "Ann" } }, { tap: "Reserve" }]);
+
+  expect(opened.view.screen_id).toBe("TABLE");
+  expect(ended.view.state).toBe("completed");
+  expect(ended.events.find(({ type }) => type === "completed")).toMatchObject({ response: { guest: "Ann" } });
+});
+
 test("a partner gets rates of its own", async () => {
   const partner = await waypost.createPartner("rates");
 
@@ -64,7 +112,7 @@ test("another process attaches by the URLs", async () => {
 
   expect(partner.env.API_URL).toBe(apiUrl);
   await partner.delete();
-  await expect(partner.callbacks()).rejects.toThrow("is no partner of this process");
+  await expect(partner.callbacks()).rejects.toThrow("is not a partner of this process");
 });
 
 test("a command that is missing is named", async () => {

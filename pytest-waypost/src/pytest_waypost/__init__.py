@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_waypost.callback import Callback
     from pytest_waypost.client import ApiResponseError
     from pytest_waypost.failures import NotSeen
+    from pytest_waypost.flow import PlayedFlow
     from pytest_waypost.message import Button, Message, Trace
     from pytest_waypost.partner import Partner
     from pytest_waypost.phone import Phone
@@ -31,6 +32,7 @@ __all__ = (
     "NotSeen",
     "Partner",
     "Phone",
+    "PlayedFlow",
     "Service",
     "Template",
     "TimeMachine",
@@ -49,6 +51,7 @@ _MODULES: Final = {
     "NotSeen":          "pytest_waypost.failures",
     "Partner":          "pytest_waypost.partner",
     "Phone":            "pytest_waypost.phone",
+    "PlayedFlow":       "pytest_waypost.flow",
     "Service":          "pytest_waypost.service",
     "Template":         "pytest_waypost.templates",
     "TimeMachine":      "pytest_waypost.simulator",

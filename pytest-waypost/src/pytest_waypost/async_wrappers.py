@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 from pytest_waypost.callback import Callback
 from pytest_waypost.client import ApiResponseError, ApiUnreachable
 from pytest_waypost.failures import NotSeen
+from pytest_waypost.flow import PlayedFlow
 from pytest_waypost.message import Message
 from pytest_waypost.partner import Partner
 from pytest_waypost.phone import Phone
@@ -79,6 +80,18 @@ class AsyncTimeMachine(AsyncWrapper[TimeMachine]):
     run = make_async(TimeMachine.run)
 
 
+class AsyncPlayedFlow(AsyncWrapper[PlayedFlow]):
+    """A `PlayedFlow` that is awaited; what it shows is read from `original`."""
+
+    fill = make_async(PlayedFlow.fill)
+    tap = make_async(PlayedFlow.tap)
+    back = make_async(PlayedFlow.back)
+    refresh = make_async(PlayedFlow.refresh)
+    close = make_async(PlayedFlow.close)
+    submit = make_async(PlayedFlow.submit)
+    play = make_async(PlayedFlow.play)
+
+
 class AsyncPhone(AsyncWrapper[Phone]):
     """A `Phone` that is awaited."""
 
@@ -108,6 +121,10 @@ class AsyncPhone(AsyncWrapper[Phone]):
     def number(self) -> str:
         """Digits of its number."""
         return self.original.number
+
+    async def flow(self, message: Message | None = None, *, restart: bool = False) -> AsyncPlayedFlow:
+        """Open a flow, and return it; see `Phone.flow`."""
+        return AsyncPlayedFlow(await asyncio.to_thread(lambda: self.original.flow(message, restart=restart)))
 
     async def chat(self) -> tuple[Message, ...]:
         """Return all messages between this phone and the partner, oldest first."""

@@ -2,12 +2,15 @@
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_waypost.client import is_api_error
 from pytest_waypost.failures import Deadline, NotSeen, missing_message
 from pytest_waypost.message import Message, parse_message
 from pytest_waypost.partner_setup import Tenancy
+
+if TYPE_CHECKING:
+    from pytest_waypost.flow import PlayedFlow
 
 __tracebackhide__ = is_api_error
 
@@ -138,6 +141,23 @@ class Phone:
         body = {"message_id": target.wamid, "response": dict(response)}
         return str(self._post_action("respond", body)["wamid"])
 
+    def flow(self, message: Message | None = None, *, restart: bool = False) -> "PlayedFlow":
+        """Open a flow, and return it; one that was closed is shown where it was left.
+
+        Args:
+            message: its message; by default the newest with a flow, which may still be on its way.
+            restart: begin again.
+
+        Raises:
+            ApiResponseError: it cannot be opened, such as one that is completed; the text says why.
+        """
+        __tracebackhide__ = True
+        from pytest_waypost.flow import PlayedFlow  # of few tests
+
+        target = message or self._newest(_has_flow, "with a flow")
+        opened = self._post_action("flow", {"message_id": target.wamid, "restart": restart})
+        return PlayedFlow(self._control, self.number, opened)
+
     def pay(self, message: Message | None = None, *, status: str = "captured") -> str:
         """Pay an order, by default the newest unpaid one; return the transaction's id.
 
@@ -229,6 +249,10 @@ class Phone:
 def _is_unpaid_order(message: Message) -> bool:
     is_paid = message.raw.get("payment", {}).get("status") == "captured"
     return not is_paid and any(each.type == "REVIEW_AND_PAY" for each in message.buttons)
+
+
+def _has_flow(message: Message) -> bool:
+    return any(each.type == "FLOW" for each in message.buttons)
 
 
 def _is_form(message: Message) -> bool:

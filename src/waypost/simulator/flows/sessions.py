@@ -71,6 +71,8 @@ class FlowSessionView(Struct, frozen=True, kw_only=True):
     is_draft: bool
     flow_token: str
     view: PlayerView
+    history: list[str] = []  # the screens, the shown one last
+    data: dict[str, Any] = {}  # of the shown screen
     events: list[dict[str, Any]] = []
 
 
@@ -87,6 +89,8 @@ def view_session(
         is_draft=session.is_draft,
         flow_token=session.state.flow_token,
         view=view_screen(playable, session.state),
+        history=session.state.stack,
+        data=session.state.memory.data,
         events=events or [],
     )
 
