@@ -39,6 +39,13 @@ class CallbackReceiver(SlotHolder):
     blocked_since_ms: int = 0  # no job has been let through since then; 0: none was held back
     pause_known_from: int = 0  # only reads from this one on know that it was paused
     retry_requests: int = 0  # how many requests to call it at once have been followed
+    lease_number: int = 0  # of its callbacks' group
+
+    def note_lease(self, number: int) -> None:
+        """Forget its health if others may have called it since this process did: the store has what they know."""
+        if number != self.lease_number:
+            self.lease_number, self.is_known, self.has_responded = number, False, False
+            self.circuit = Circuit(RECEIVER_CIRCUITS)
 
     def slot_class(self, real_ms: int) -> SlotClass:
         """Return its class: slow if its last response took long, or one takes long now, or may: before a probe."""
@@ -140,15 +147,24 @@ class ReceiverAdmission:
         clock: its `now_ms` decides what is due, its real time what is slow.
         in_flight: number of slots.
         clear_not_before: lets a group be claimed from at once.
+        lease_number: returns a number that changes when others may have worked a group meanwhile.
 
     Attributes:
         receivers: by the id of their subscription.
         is_travelling: the clock is being advanced: receivers that fail are tried less often.
     """
 
-    def __init__(self, clock: Clock, *, in_flight: int, clear_not_before: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        in_flight: int,
+        clear_not_before: Callable[[str], None],
+        lease_number: Callable[[str], int],
+    ) -> None:
         self._clock = clock
         self._clear_not_before = clear_not_before
+        self._lease_number = lease_number
         self.slots: Slots[CallbackReceiver] = Slots(clock, in_flight, RECEIVER_SLOTS, clear_not_before)
         self.receivers: dict[int, CallbackReceiver] = {}
         self.is_travelling = False
@@ -160,6 +176,8 @@ class ReceiverAdmission:
         receiver = self.receivers.get(subscription_id)
         if receiver is None:
             receiver = self.receivers[subscription_id] = CallbackReceiver()
+        if not job.is_replay:
+            receiver.note_lease(self._lease_number(group))
         if job.was_in_flight:
             return None  # nothing is sent: its attempt was cut short, and is only counted
         is_probe = not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED

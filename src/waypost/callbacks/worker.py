@@ -75,6 +75,7 @@ class CallbackSender:
             context.clock,
             in_flight=context.queue.plans[QueueName.CALLBACKS].in_flight,
             clear_not_before=partial(context.queue.clear_not_before, QueueName.CALLBACKS),
+            lease_number=partial(context.queue.lease_number, QueueName.CALLBACKS),
         )
         self._marks = InFlightMarks(context.queue)
         self._reads = 0

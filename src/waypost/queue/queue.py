@@ -348,6 +348,11 @@ class JobQueue:
             return True
         return self.shards.are_leases_valid and self._schedulers[job.queue].group_of(job) is not None
 
+    def lease_number(self, queue_name: QueueName, group: str) -> int:
+        """Return a number that is another one once other processes may have worked a group in between."""
+        taken = self.shards.taken[queue_name]
+        return taken[shard_of(group)] if taken else 0
+
     def abandon(self, job: Job) -> None:
         """Return a job whose work was not begun, or cannot be recorded; nothing is written."""
         job.was_in_flight = job.was_in_flight or job.in_flight

@@ -6,6 +6,7 @@ surplus when another process joins. A process that cannot renew stops claiming b
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -68,6 +69,8 @@ class Shards:
         self._queue_names = tuple(queue_names)
         self.held: dict[QueueName, set[int]] = {queue_name: set[int]() for queue_name in QueueName}
         """The shards whose groups may be claimed now."""
+        self.taken: dict[QueueName, Counter[int]] = {queue_name: Counter[int]() for queue_name in QueueName}
+        """How often this process has taken each shard that it did not hold; none where no other process is there."""
         self._leaving: dict[QueueName, set[int]] = {queue_name: set[int]() for queue_name in QueueName}
         self._cooldowns: dict[QueueName, dict[int, int]] = {queue_name: dict[int, int]() for queue_name in QueueName}
         self._has_renewed = False
@@ -172,6 +175,7 @@ class Shards:
             self._leases_end_ms = started_ms + self._lease_ms
             self._drop_newly_leased(share)
             for queue_name in self._queue_names:
+                self.taken[queue_name].update(lease.shard for lease in share.claimed[queue_name])
                 still_worked = {shard_of(name) for name in self._schedulers[queue_name].dropped_groups}
                 leaving = (self._leaving[queue_name] - idle[queue_name]) | still_worked
                 self._leaving[queue_name] = leaving & share.held[queue_name]

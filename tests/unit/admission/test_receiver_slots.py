@@ -19,7 +19,10 @@ class SlotHarness:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.woken: list[str] = []
-        self.admission = ReceiverAdmission(self.clock, in_flight=256, clear_not_before=self.woken.append)
+        self.lease_number = 0
+        self.admission = ReceiverAdmission(
+            self.clock, in_flight=256, clear_not_before=self.woken.append, lease_number=lambda _: self.lease_number
+        )
         self._position = 0
 
     def add_receiver(self, subscription: int, *, was_slow: bool = False, circuit: Circuit | None = None) -> None:
@@ -161,3 +164,19 @@ def test_fast_receiver_gets_all_its_slots_also_where_slow_ones_hold_theirs() -> 
     harness.add_receiver(99)
 
     assert len(harness.fill(99)) == 64
+
+
+def test_health_is_forgotten_when_another_process_may_have_called_the_receiver() -> None:
+    """What this process knew may be hours old: it would hold callbacks back from a receiver that is well."""
+    harness = SlotHarness()
+    harness.lease_number = 1
+    until_ms = harness.clock.now_ms() + 60_000
+    harness.acquire(live_group(1))
+    harness.admission.receivers[1].is_known = True
+    harness.admission.receivers[1].circuit = Circuit(RECEIVER_CIRCUITS, state=CircuitState.OPEN, until_ms=until_ms)
+
+    assert harness.acquire(live_group(1)) is None
+    harness.lease_number = 2
+
+    assert harness.acquire(live_group(1)) is not None
+    assert not harness.admission.receivers[1].is_known
