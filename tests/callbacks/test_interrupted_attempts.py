@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from sqlalchemy import Connection, select, update
 
 from tests.support.callback_service import CallbackService
@@ -206,6 +207,27 @@ async def test_callback_that_another_process_has_delivered_is_not_sent_again_and
 
     await service.pass_time_until(lambda: len(sink.requests) == 2, step_ms=1_000)
 
+    assert sink.callbacks == [{"about": "ann", "turn": 1}]
+
+
+async def test_callback_that_another_process_has_delivered_during_an_attempt_blocks_nothing(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
+) -> None:
+    database = service.waypost.database
+    if database.is_exclusive:
+        pytest.skip("no other process is there")
+    sink.choose_status = lambda attempt: 500 if attempt.value == {"about": "ann", "turn": 0} else 200
+    sink.gate.clear()
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann", times=2)
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+    delivered = CallbackAttempt(clock.now_ms(), 1, 200)
+    record = AttemptRecord(sink.requests[0].callback_id, subscription, delivered, True, AttemptKind.RETRY)
+    await database.join(record_attempts_of_all, record)
+
+    sink.gate.set()
+
+    await sink.wait_until(lambda: len(sink.requests) == 2)  # the clock stands still: nothing is retried
     assert sink.callbacks == [{"about": "ann", "turn": 1}]
 
 

@@ -10,16 +10,10 @@ from waypost.base.encryption import SecretBox
 from waypost.domain.callbacks import Subscription
 from waypost.queue.context import StageContext
 from waypost.queue.job import Job
-from waypost.store.callbacks.callbacks import (
-    CACHED_CALLBACKS,
-    CallbackRow,
-    callbacks_by_ids,
-    ended_callbacks,
-    first_attempt_times,
-)
+from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_times
 from waypost.store.callbacks.receivers import last_delivery_ms
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
-from waypost.store.queue.jobs import group_subscription_id
+from waypost.store.queue.jobs import ended_callbacks, group_subscription_id
 
 MAX_CACHED_KEYS: Final = 10_000
 SUBSCRIPTION_CACHE_MS: Final = 2_000

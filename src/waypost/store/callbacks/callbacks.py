@@ -179,11 +179,6 @@ def first_attempt_times(connection: Connection, ids: Collection[str]) -> dict[st
     return dict(read_all(connection, _FIRST_ATTEMPTS, tuple, ids=ids)) if ids else {}
 
 
-def ended_callbacks(connection: Connection, ids: Collection[str]) -> set[str]:
-    """Return the callbacks that have ended: were delivered, or given up."""
-    return {row[0] for row in read_all(connection, _ENDED, tuple, ids=ids)} if ids else set()
-
-
 def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str, Any] | None:
     """Return a callback with its exact bytes as text, and every attempt; None if there is none.
 
@@ -267,7 +262,6 @@ _FIRST_ATTEMPTS: Final = (
     .where(equals_any(attempts.c.callback_id, "ids"))
     .group_by(attempts.c.callback_id)
 )
-_ENDED: Final = select(callbacks.c.id).where(equals_any(callbacks.c.id, "ids"), callbacks.c.ended_on_ms.is_not(None))
 _CALLBACKS_BY_ID: Final = BulkSelect(callbacks, CallbackRow, "id")
 _RESERVE_SEQUENCES: Final = bulk_count(sequences, "subscription_id", "subject", "last")
 _BODY: Final = CallbackRow._fields.index("body")

@@ -7,7 +7,7 @@ of `queue_jobs`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,7 +46,7 @@ from waypost.store.queue.job_subjects import (
     single_kind_reader,
 )
 from waypost.store.schema import POSTGRESQL
-from waypost.store.sql import read_dict, skip_through
+from waypost.store.sql import equals_any, read_all, read_dict, skip_through
 from waypost.store.tables import callbacks, queue_jobs
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.write_through_cache import TRANSACTION_RECORD, TransactionRecord
@@ -272,7 +272,8 @@ def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> lis
     """Release jobs: due later, no longer in flight, or parked.
 
     Returns:
-        For each, whether it was released. One whose lease has expired belongs to another process now.
+        For each, whether it was released. One whose lease has expired belongs to another process now, and one that
+        another process has completed meanwhile, late, is no job any more.
     """
     valid = valid_fences(connection, {retry.fence for retry in retries})
     held = [retry for retry in retries if retry.fence in valid]
@@ -285,7 +286,21 @@ def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> lis
     # Without those that a commit without a response has already stored
     new = [event for position, (attempt, event) in events.items() if attempts.get(position, attempt) < attempt]
     add_trace_events(connection, new)
-    return [retry.fence in valid for retry in retries]
+    completed = _find_completed(connection, [retry for retry in held if retry.fence.shard is not None])
+    return [retry.fence in valid and retry.position not in completed for retry in retries]
+
+
+def _find_completed(connection: Connection, retries: Sequence[JobRetry]) -> set[int]:
+    """Return the positions of those that are no jobs any more."""
+    jobs = {retry.position for retry in retries if retry.callback_id is None}
+    left = {row.position for row in _ATTEMPTS_BY_POSITIONS.run(connection, jobs)} if jobs else set[int]()
+    ids = {retry.callback_id: retry.position for retry in retries if retry.callback_id is not None}
+    return (jobs - left) | {ids[callback_id] for callback_id in ended_callbacks(connection, ids)}
+
+
+def ended_callbacks(connection: Connection, ids: Collection[str]) -> set[str]:
+    """Return the callbacks that have ended: were delivered, or given up."""
+    return {row[0] for row in read_all(connection, _ENDED, tuple, ids=ids)} if ids else set()
 
 
 def list_groups(connection: Connection, queue_name: QueueName) -> list[str]:
@@ -415,6 +430,7 @@ class _AttemptRow(NamedTuple):
 
 
 _ATTEMPTS_BY_POSITIONS: Final = BulkSelect(queue_jobs, _AttemptRow, "position", is_locked=False)
+_ENDED: Final = select(callbacks.c.id).where(equals_any(callbacks.c.id, "ids"), callbacks.c.ended_on_ms.is_not(None))
 _NEXT_GROUP: Final = (
     select(queue_jobs.c.concurrency_group)
     .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group > bindparam("last"))
