@@ -11,7 +11,16 @@ from docs.api_pages import shape_of
 from docs.markdown import default_text, page, table
 from waypost.base.invalid_values import accepted_by, accepted_values
 from waypost.simulator.apis.control_operations import declared_struct, response_type
-from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, ONBOARDING, WEBHOOK, WEBHOOKS
+from waypost.simulator.faults.fault_kinds import (
+    CALL,
+    ENDPOINT,
+    ENDPOINT_REQUESTS,
+    FAULT_FILTERS,
+    FAULT_TRIGGERS,
+    ONBOARDING,
+    WEBHOOK,
+    WEBHOOKS,
+)
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.media.control import MediaBody
 from waypost.simulator.serving.control_api import CALLS
@@ -119,7 +128,11 @@ def faults_page() -> str:
     """Return the page of the fault kinds, their triggers and their filters."""
     parts: list[str] = []
     titles = ((CALL, "## Faults of calls"), (WEBHOOK, "## Faults of webhooks"))
-    for on, title in (*titles, (ONBOARDING, "## Faults of embedded signup")):
+    further = (
+        (ONBOARDING, "## Faults of embedded signup"),
+        (ENDPOINT, "## Faults between handsets and endpoints of Flows"),
+    )
+    for on, title in (*titles, *further):
         rows = [
             (
                 f"`{one.name}`",
@@ -136,8 +149,8 @@ def faults_page() -> str:
         parts += [title, table(head, rows)]
     return page(
         "Faults",
-        "The faults that the simulator can be armed with. A fault is an object with `on` (`call`, `webhook` or "
-        "`onboarding`), the member of "
+        "The faults that the simulator can be armed with. A fault is an object with `on` (`call`, `webhook`, "
+        "`onboarding` or `endpoint`), the member of "
         "that name (a name below, or `*`, the default), filters, `when` (the default is always) and `what`. `until_ms` is "
         "the time of the clock at which it ends, `seed` makes its random choices repeatable, and `label` is for people.",
         "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
@@ -150,6 +163,8 @@ def faults_page() -> str:
         ", ".join(f"`{name}`" for name in call_names()) + ".",
         "## Webhooks",
         ", ".join(f"`{name}`" for name in WEBHOOKS) + ".",
+        "## Requests to endpoints of Flows",
+        ", ".join(f"`{name}`" for name in ENDPOINT_REQUESTS) + ".",
         "## Embedded signup",
         f"`{SESSION_OPENED}` and the screens of the window, each with the errors that it can show.",
         table(

@@ -147,6 +147,7 @@ PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which REA
 ELSEWHERE: Final = {  # how-to pages whose commands are not pasted here: another test runs them, or the reason
     "back-up-and-restore":      "test_storage_pages: the service has to stop",
     "behind-a-proxy":           "test_behind_a_proxy in tests/processes: configurations, no commands",
+    "build-a-flow-endpoint":    "test_build_a_flow_endpoint: a Flow with an endpoint",
     "check-a-flow":             "test_check_a_flow: a file of its own",
     "connect-the-cloud-api":    "test_connect_the_cloud_api: a service with an operator of its own",
     "fill-a-template":          "test_fill_a_template: forms, no commands",

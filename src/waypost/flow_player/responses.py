@@ -76,9 +76,6 @@ def _read_end(data: dict[str, Any]) -> AcceptedEnd | ResponseProblem:
     params = object_or_none(message.get("params"))
     if params is None:
         return ResponseProblem(INVALID_PAYLOAD, "The last response has no data.extension_message_response.params.")
-    if not text_or_none(params.get("flow_token")):
-        reason = "The last response has no flow_token in data.extension_message_response.params."
-        return ResponseProblem(INVALID_PAYLOAD, reason)
     return AcceptedEnd(params)
 
 
@@ -87,18 +84,16 @@ def _is_reachable(flow: PlayableFlow, state: FlowState, request: ExchangeRequest
         return True
     if request.action == "BACK" and screen_id in state.stack:
         return True
-    return screen_id in flow.routes.get(state.screen_id, set())
+    return screen_id in flow.routes.get(state.screen_id, set()) or state.screen_id in flow.routes.get(screen_id, set())
 
 
 def find_data_problem(screen: PlayableScreen, data: dict[str, Any]) -> str:
     """Return what data lacks for the declaration of a screen; empty if nothing."""
     declared = screen.declared_data
-    required = texts_in(declared.get(_REQUIRED)) if is_list(declared.get(_REQUIRED)) else None
+    required = texts_in(declared.get(_REQUIRED)) if is_list(declared.get(_REQUIRED)) else []
     for name, schema in declared.items():
-        if name == _REQUIRED and required is not None:
-            continue
         if name not in data:
-            if required is None or name in required:
+            if name in required:
                 return f"The data of the screen {screen.screen_id} lacks {name}."
             continue
         problem = _find_mismatch(data[name], object_of(schema), name, 0)

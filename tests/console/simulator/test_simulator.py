@@ -147,7 +147,7 @@ async def test_every_kind_of_fault_has_a_form_that_arms_it(console: ConsoleClien
         )
 
     armed = (await console.control.json("GET", "/control/faults"))["faults"]
-    assert len(armed) == len(kinds) == 16
+    assert len(armed) == len(kinds) == 26
     assert {fault["label"] for fault in armed} == {"tried"}
     assert all(fault["when"] == {"next": 2} and fault["until_ms"] for fault in armed)
 

@@ -2,24 +2,17 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from tests.simulator.conftest import NUMBER_ID, SECRET, WABA, Bench, SimulatorResponse
-from tests.support.flow_endpoint import FlowEndpoint, public_pem, running_flow_endpoint
+from tests.simulator.conftest import NUMBER_ID, WABA, Bench, SimulatorResponse
+from tests.support.flow_endpoint import FlowEndpoint, public_pem
 from tests.support.flow_json import one_screen_flow
 
 WITH_ENDPOINT = json.dumps({**one_screen_flow(), "data_api_version": "3.0", "routing_model": {"START": []}})
-
-
-@pytest_asyncio.fixture
-async def endpoint() -> AsyncIterator[FlowEndpoint]:
-    async with running_flow_endpoint(SECRET) as running:
-        yield running
 
 
 async def create_flow(bench: Bench, **more: Any) -> str:
@@ -96,9 +89,9 @@ def nothing(_key: bytes, _vector: bytes, _text: bytes) -> bytes:
         (not_flipped, "did not flip the bits of the initial vector"),
         (tag_first, "put the tag before the encrypted data"),
         (another_key, "used another key than that of the request"),
-        (not_encrypted, "The body is JSON; it must be the encrypted response in base64"),
-        (a_page, "The body is no base64 text"),
-        (nothing, "shorter than the tag"),
+        (not_encrypted, "The body is JSON that is not encrypted; it must be the encrypted response in base64"),
+        (a_page, "no base64 text but an HTML page"),
+        (nothing, "The body is empty"),
     ],
 )
 async def test_endpoint_that_encrypts_wrongly_is_told_how(

@@ -30,7 +30,7 @@ async def test_fault_kinds_match_the_table(bench: Bench) -> None:
     assert [one["name"] for one in shown["when"]] == [parameter.name for parameter, _ in FAULT_TRIGGERS]
     assert set(shown["call"]) == {"*", *call_names()}
     assert set(shown["webhook"]) == {"*", *WEBHOOKS}
-    assert set(shown["filters"]) == {"app", "waba_id", "number", "phone", "template"}
+    assert set(shown["filters"]) == {"app", "waba_id", "number", "phone", "template", "flow"}
 
 
 async def test_fault_kind_shows_its_accepted_values_and_extra_parameters(bench: Bench) -> None:

@@ -199,6 +199,7 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/phones/{phone}/messages/{wamid}/revoke": {},
     "/control/phones/{phone}/identity": {"hash": "x"},
     "/control/flows/{flow_id}/status": {"status": "BLOCKED"},
+    "/control/flows/{flow_id}/exchanges": {"action": "INIT", "screen": "A", "data": {"a": 1}, "flow_token": "t"},
     "/control/flow-sessions":        {"flow_json": FLOW_TEXT, "flow_token": "x", "flow_action": "navigate", "screen": "START",
                                       "data": {"x": 1}},
     "/control/flow-sessions/{session_id}/steps": {"steps": [{"fill": {"name": "x"}}, {"refresh": True}, {"tap": "Read"},

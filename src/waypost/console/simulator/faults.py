@@ -49,13 +49,30 @@ FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind w
     ("webhook", "garbage"): ("Garbage before an update", "is preceded by a POST that is not JSON", ""),
     ("onboarding", "window_error"): ("Error in the signup window", "shows error {}", "error code of the window"),
     ("onboarding", "break"): ("Break a signup", "goes wrong: {}", "what goes wrong"),
+    ("endpoint", "slow_ms"): ("Slow endpoint", "gets its response {} late", "ms of real time"),
+    ("endpoint", "status"): ("HTTP status of an endpoint", "gets HTTP status {}", "HTTP status"),
+    ("endpoint", "reset"): (
+        "Refuse the connection",
+        "loses its connection {} it is processed",
+        "before or after the endpoint gets the request",
+    ),
+    ("endpoint", "garbage"): ("Garbage from an endpoint", "gets a garbage response ({})", "kind of response"),
+    ("endpoint", "wrong_tag"): ("Wrong tag", "has a wrong tag in its {}", "where"),
+    ("endpoint", "wrong_iv"): ("Wrong initial vector", "has a wrong initial vector in its {}", "where"),
+    ("endpoint", "stale_key"): ("Key changed between screens", "is encrypted with an old public key", ""),
+    ("endpoint", "replay"): ("Replay a request", "is sent to the endpoint twice", ""),
+    ("endpoint", "wrong_signature"): ("Wrong signature for an endpoint", "is signed with a wrong secret", ""),
+    ("endpoint", "unsigned"): ("Missing signature for an endpoint", "is not signed", ""),
 }
 ANY_SUBJECTS: Final = {
     # on: at the start of a sentence, as a choice of the form
     "call": ("Each call", "every call"),
     "webhook": ("Each update", "every update"),
     "onboarding": ("Each screen of a signup", "the first screen that can show it"),
+    "endpoint": ("Each request to an endpoint", "every request"),
 }
+TARGET_LABELS: Final = {"call": "Call", "endpoint": "Request"}
+"""Of the field with the name; of the others Update."""
 FAULT_OPTION_TEXTS: Final = {
     # member, label, in a sentence
     "subcode": ("Subcode", "subcode {}"),
@@ -64,6 +81,7 @@ FAULT_OPTION_TEXTS: Final = {
     "retry_after_s": ("Retry-After, in seconds", "Retry-After {} s"),
     "processed": ("Call processed", "processed: {}"),
     "ends": ("End the window", "ends the window: {}"),
+    "error_msg": ("Text for the user", '"{}"'),
 }
 FAULT_FILTER_TEXTS: Final = {
     # member, label, in a sentence
@@ -72,6 +90,7 @@ FAULT_FILTER_TEXTS: Final = {
     "number": ("Business number", "of number {}"),
     "phone": ("Phone", "for phone {}"),
     "template": ("Template", "with template {}"),
+    "flow": ("Flow", "of Flow {}"),
 }
 
 
@@ -79,7 +98,8 @@ def describe_fault(fault: dict[str, Any]) -> str:
     """Return an armed fault as a sentence."""
     on: str = fault["on"]
     name: str = fault.get(on, "*")
-    subject = ANY_SUBJECTS[on][0] if name == "*" else f"Signup, {name}," if on == "onboarding" else name
+    named = {"onboarding": f"Signup, {name},", "endpoint": f"Endpoint, {name},"}.get(on, name)
+    subject = ANY_SUBJECTS[on][0] if name == "*" else named
     kind, value = next(iter(fault["what"].items()))
     for candidate, candidate_value in fault["what"].items():
         if (on, candidate) in FAULT_TEXTS:
@@ -215,6 +235,19 @@ FAULT_PRESETS: Final = (
         name="Template submissions rejected",
         sees="Every submission fails with error 368: the account is temporarily blocked.",
         faults=({"on": "call", "call": "templates.create", "what": {"error": 368}},),
+    ),
+    FaultPreset(
+        "endpoint-slow",
+        name="Endpoints of Flows slower than their time limit",
+        sees="The handset gives up after 10 s and shows an error; the endpoint has got the request.",
+        faults=({"on": "endpoint", "what": {"slow_ms": 15_000}},),
+    ),
+    FaultPreset(
+        "endpoint-key",
+        name="Public key changed in the next Flow",
+        sees="The next request after the first screen has an old key. The endpoint must respond 421; the handset then "
+        "fetches the new key.",
+        faults=({"on": "endpoint", "endpoint": "data_exchange", "when": {"next": 1}, "what": {"stale_key": True}},),
     ),
     FaultPreset(
         "bad-day",
@@ -484,6 +517,7 @@ async def _form_page(
         kind=kind, names=_target_choices(kind, catalogue), whens=catalogue["when"], typed=typed,
         narrowed=any(typed.get(name) for name in FAULT_FILTER_TEXTS),
         texts=FAULT_TEXTS.get((kind["on"], kind["name"])), option_labels=FAULT_OPTION_TEXTS,
+        target_label=TARGET_LABELS.get(kind["on"], "Update"),
         filters=[
             (name, FAULT_FILTER_TEXTS[name][0] if name in FAULT_FILTER_TEXTS else name, accepted)
             for name, accepted in catalogue["filters"].items()

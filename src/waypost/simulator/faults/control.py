@@ -9,18 +9,8 @@ from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlOperations, path_object, read_bytes, view_of
 from waypost.simulator.apis.members import MemberDeclaration
 from waypost.simulator.apis.requests import decode_json
-from waypost.simulator.faults.fault_kinds import (
-    ANY,
-    CALL,
-    FAULT_FILTERS,
-    FAULT_KINDS,
-    FAULT_TRIGGERS,
-    ONBOARDING,
-    SIGNUP_NAMES,
-    WEBHOOK,
-    WEBHOOKS,
-)
-from waypost.simulator.faults.fault_reading import read_faults
+from waypost.simulator.faults.fault_kinds import ANY, FAULT_FILTERS, FAULT_KINDS, FAULT_TRIGGERS, TARGETS
+from waypost.simulator.faults.fault_reading import read_faults, target_names
 from waypost.simulator.faults.model import (
     FAULTS,
     ArmedFault,
@@ -32,10 +22,9 @@ from waypost.simulator.faults.model import (
     fault_view,
     list_firings,
 )
-from waypost.simulator.state.graph_operations import call_names
 from waypost.simulator.state.simulator_state import SimulatorState
 
-_FAULT: Final = '{"on", "call", "webhook" or "onboarding", "when", "what"}, or {"faults": [...], "seed"}'
+_FAULT: Final = '{"on", "call", "webhook", "onboarding" or "endpoint", "when", "what"}, or {"faults": [...], "seed"}'
 
 PathFault = Annotated[ArmedFault, path_object("fault_id", lambda state: state.values(FAULTS), "is no fault")]
 
@@ -43,13 +32,14 @@ operation = ControlOperations()
 
 
 class FaultFiringView(Struct, frozen=True, kw_only=True):
-    """One firing of a fault, with the name of the call, webhook or screen."""
+    """One firing of a fault, with the name of the call, webhook, screen or request."""
 
     hit: int
     at_ms: int
     call: str | UnsetType = UNSET
     webhook: str | UnsetType = UNSET
     onboarding: str | UnsetType = UNSET
+    endpoint: str | UnsetType = UNSET
     subject: str
 
 
@@ -103,9 +93,10 @@ async def list_faults(state: SimulatorState) -> dict[str, Any]:
     call=list[str],
     webhook=list[str],
     onboarding=list[str],
+    endpoint=list[str],
 )
 async def list_fault_kinds() -> dict[str, Any]:
-    """Return the kinds of faults, their triggers and filters, and the names of calls, webhooks and screens."""
+    """Return the kinds of faults, their triggers and filters, and the names of what they apply to."""
     return {
         "kinds": [
             FaultKindView(
@@ -123,9 +114,7 @@ async def list_fault_kinds() -> dict[str, Any]:
             view_of(FaultTriggerView, _parameter_view(parameter), fires=fires) for parameter, fires in FAULT_TRIGGERS
         ],
         "filters": FAULT_FILTERS,
-        CALL: [ANY, *call_names()],
-        WEBHOOK: [ANY, *WEBHOOKS],
-        ONBOARDING: [ANY, *SIGNUP_NAMES],
+        **{target: [ANY, *target_names(target)] for target in TARGETS},
     }
 
 

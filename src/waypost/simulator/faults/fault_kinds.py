@@ -9,9 +9,10 @@ from waypost.simulator.state.embedded_signup import BREAKS, SCREENS, SESSION_OPE
 CALL: Final = "call"
 WEBHOOK: Final = "webhook"
 ONBOARDING: Final = "onboarding"
-TARGETS: Final = (CALL, WEBHOOK, ONBOARDING)
+ENDPOINT: Final = "endpoint"
+TARGETS: Final = (CALL, WEBHOOK, ONBOARDING, ENDPOINT)
 ANY: Final = "*"
-"""The name that matches every call, every webhook, or every screen of an embedded signup."""
+"""The name that matches every call, webhook, screen of an embedded signup, or request to an endpoint of a Flow."""
 
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
 _MAX_DELAY_MS: Final = 10 * 60 * 1000
@@ -22,8 +23,9 @@ _MAX_ERROR_CODE: Final = 9_999_999
 class FaultKind:
     """One kind of fault."""
 
-    # the unit it counts: a call, an update that a webhook would carry, a POST, or an embedded signup, or a screen of it
-    each: Literal["call", "update", "post", "screen", "session"]
+    # the unit it counts: a call, an update that a webhook would carry, a POST, an embedded signup or a screen of it, or
+    # a request to an endpoint
+    each: Literal["call", "update", "post", "screen", "session", "exchange"]
     parameter: MemberDeclaration  # the member of `what` that names the kind, and its values
     effect: str  # the effect on the business, for people
     source: str
@@ -37,12 +39,15 @@ class FaultKind:
 
     @property
     def target(self) -> str:
-        """The target: `call`, `webhook` or `onboarding`."""
-        return {"call": CALL, "screen": ONBOARDING, "session": ONBOARDING}.get(self.each, WEBHOOK)
+        """The target: `call`, `webhook`, `onboarding` or `endpoint`."""
+        targets = {"call": CALL, "screen": ONBOARDING, "session": ONBOARDING, "exchange": ENDPOINT}
+        return targets.get(self.each, WEBHOOK)
 
 
 _IS_CARRIED_OUT: Final = MemberDeclaration("processed", "boolean")
 _GARBAGE_FORMS: Final = ("html", "truncated", "empty", "not_json")
+_ENDPOINT_PAGE: Final = 'the operator\'s page "Implementing endpoint for Flows"'
+_DIRECTIONS: Final = ("request", "response")
 
 FAULT_KINDS: Final = (
     FaultKind(
@@ -149,6 +154,72 @@ FAULT_KINDS: Final = (
         source="facts 14.9",
         only_call=SESSION_OPENED,
     ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("slow_ms", "whole", 1, _MAX_DELAY_MS),
+        effect="The handset gets the response later by this real time; beyond its time limit it gives up.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("status", "whole", 300, 599),
+        extra_parameters=(MemberDeclaration("error_msg", "text", at_most=200), _IS_CARRIED_OUT),
+        effect="The handset gets this HTTP status without a body, with 427 the text `error_msg`; the endpoint gets the "
+        "request only if `processed` is true.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("reset", "choice", choices=("before", "after")),
+        effect="The connection is refused before the endpoint gets the request, or breaks after it got it.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("garbage", "choice", choices=(*_GARBAGE_FORMS, "quoted")),
+        effect="The endpoint gets the request; of its response the handset gets an HTML page, the first half, nothing, "
+        "a text that is no base64, or the response in quotes.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("wrong_tag", "choice", choices=_DIRECTIONS),
+        effect="A bit of the tag is wrong: of the request, to which the endpoint must respond 421, or of the response.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("wrong_iv", "choice", choices=_DIRECTIONS),
+        effect="The initial vector is another: of the request, to which the endpoint must respond 421; or the response "
+        "is encrypted with the vector of the request, not flipped.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("stale_key", "true"),
+        effect="The handset has an old public key, as if the business had changed it between two screens. After the "
+        "421 of the endpoint it fetches the key and tries again.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("replay", "true"),
+        effect="The endpoint gets the same bytes a second time. The handset uses the first response; the exchange says "
+        "how the endpoint took the second request.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("wrong_signature", "true"),
+        effect="The request is signed with another secret; the endpoint must respond 432.",
+        source=_ENDPOINT_PAGE,
+    ),
+    FaultKind(
+        "exchange",
+        parameter=MemberDeclaration("unsigned", "true"),
+        effect="The request has no signature; the endpoint must respond 432.",
+        source=_ENDPOINT_PAGE,
+    ),
 )
 
 FAULT_TRIGGERS: Final = (
@@ -185,6 +256,8 @@ WEBHOOKS: Final = (*STATUSES, INBOUND, *TEMPLATE_FIELDS, *OTHER_FIELDS)
 """Names of updates: a message's status, `message` for a phone's message, or the field's name."""
 SIGNUP_NAMES: Final = (SESSION_OPENED, *(name for name in SCREENS if name != "done"))
 """Names of an embedded signup: that it is opened, and its screens."""
+ENDPOINT_REQUESTS: Final = ("ping", "INIT", "data_exchange", "BACK", "error_notice")
+"""Names of requests to an endpoint: their action, or `error_notice`. Source: the page "Implementing endpoint for Flows"."""
 
 FAULT_FILTERS: Final = {
     # member    accepted
@@ -193,6 +266,7 @@ FAULT_FILTERS: Final = {
     "number": "a business number's id or its digits",
     "phone": "a phone's digits, without +",
     "template": "a template's name",
+    "flow": "a Flow's id: digits",
 }
 
 

@@ -13,6 +13,8 @@ from waypost.simulator.apis.members import MemberDeclaration, check_names, check
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
+    ENDPOINT,
+    ENDPOINT_REQUESTS,
     FAULT_FILTERS,
     FAULT_KINDS,
     FAULT_TRIGGERS,
@@ -113,7 +115,7 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
     if other is not None:
         raise ControlApiError(f"{path}{other}", f"does not go with on: {on}", f"{on}, and no {other}")
     name = members.get(on, ANY)
-    names = (ANY, *(call_names() if on == CALL else SIGNUP_NAMES if on == ONBOARDING else WEBHOOKS))
+    names = (ANY, *target_names(on))
     if name not in names:
         matches = difflib.get_close_matches(str(name), names, n=1)
         hint = f"did you mean {matches[0]}?" if matches else ""
@@ -135,6 +137,12 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
     return fault if seed is None else {**fault, "seed": fault.get("seed", seed)}
 
 
+def target_names(on: str) -> tuple[str, ...]:
+    """Return the names of calls, webhooks, screens or requests that a fault on this target may have."""
+    names = {CALL: call_names(), ONBOARDING: SIGNUP_NAMES, ENDPOINT: ENDPOINT_REQUESTS}
+    return names.get(on, WEBHOOKS)
+
+
 def _filterable_names(on: str, filter_name: str) -> set[str] | None:
     """Return the names of calls or webhooks that a filter may narrow; None: all."""
     match on, filter_name:
@@ -144,7 +152,9 @@ def _filterable_names(on: str, filter_name: str) -> set[str] | None:
             return {ANY, SEND, *(name for name in call_names() if name.startswith("templates."))}
         case "webhook", "phone" | "number":
             return {ANY, INBOUND, *STATUSES}
-        case "onboarding", "waba_id" | "phone" | "template":
+        case ("onboarding", "waba_id" | "phone" | "template") | ("endpoint", "template"):
+            return set()
+        case "call" | "webhook" | "onboarding", "flow":
             return set()
         case "webhook", "template":
             return {ANY, *STATUSES, *TEMPLATE_FIELDS}

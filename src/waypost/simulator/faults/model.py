@@ -27,6 +27,7 @@ class FaultSubject:
     number: tuple[str, ...] = ()  # a business number's id and its digits; empty if there is none
     phone: str = ""  # digits; empty if there is none, or if it is not disclosed
     template: str = ""
+    flow: str = ""  # its id
     subject: str = ""  # the text in the list of firings: an id, or a phone's digits
 
 
@@ -214,11 +215,13 @@ class FaultView(msgspec.Struct, frozen=True, kw_only=True):
     call: str | UnsetType = UNSET
     webhook: str | UnsetType = UNSET
     onboarding: str | UnsetType = UNSET
+    endpoint: str | UnsetType = UNSET
     app: str | UnsetType = UNSET
     waba_id: str | UnsetType = UNSET
     number: str | UnsetType = UNSET
     phone: str | UnsetType = UNSET
     template: str | UnsetType = UNSET
+    flow: str | UnsetType = UNSET
     when: dict[str, Any]
     what: dict[str, Any]
     until_ms: int | UnsetType = UNSET

@@ -3,10 +3,19 @@
 import asyncio
 from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from waypost.flow_json.validator import check_flow_json
-from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, path_object
+from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, path_object, present_members
+from waypost.simulator.flows.endpoint import call_endpoint
+from waypost.simulator.flows.endpoint_keys import find_endpoint_key
+from waypost.simulator.flows.exchanges import (
+    MAX_STORED_EXCHANGES,
+    EndpointExchange,
+    StoredExchange,
+    list_exchanges,
+    omit_large,
+)
 from waypost.simulator.flows.model import FLOWS, Flow, content_of, save_flow
 from waypost.simulator.state.simulator_state import SimulatorState
 
@@ -19,6 +28,15 @@ class FlowStatusBody(ControlBody, frozen=True):
     """A flow's status, as the operator's supervision sets it."""
 
     status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
+
+
+class FlowRequestBody(ControlBody, frozen=True):
+    """A request as a handset would send it to the endpoint."""
+
+    action: Literal["ping", "INIT", "data_exchange", "BACK"]
+    screen: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
+    data: dict[str, Any] | UnsetType = UNSET
+    flow_token: Annotated[str, Meta(max_length=4096)] | UnsetType = UNSET
 
 
 class PublishedContent(Struct):
@@ -54,3 +72,31 @@ async def put_flow_status(state: SimulatorState, body: FlowStatusBody, flow: Pat
         lambda transaction: save_flow(transaction, transaction.find(FLOWS, flow.flow_id) or flow, status=body.status)
     )
     return {"flow_id": flow.flow_id, "status": body.status}
+
+
+@operation("GET", "/control/flows/{flow_id}/exchanges", exchanges=list[StoredExchange])
+async def show_exchanges(
+    state: SimulatorState,
+    flow: PathFlow,
+    *,
+    wamid: str = "",
+    after: Annotated[int, Meta(ge=0)] = 0,
+    limit: Annotated[int, Meta(ge=1, le=MAX_STORED_EXCHANGES)] = MAX_STORED_EXCHANGES,
+) -> dict[str, Any]:
+    """Return the last exchanges with a flow's endpoint, oldest first: decrypted, timed, each with its diagnosis.
+
+    With `wamid` only those of one message; with `after` those with a higher number.
+    """
+    found = [
+        one
+        for one in await list_exchanges(state, flow.flow_id)
+        if one.number > after and wamid in ("", one.exchange.wamid)
+    ]
+    return {"exchanges": found[-limit:]}
+
+
+@operation("POST", "/control/flows/{flow_id}/exchanges")
+async def send_flow_request(state: SimulatorState, flow: PathFlow, body: FlowRequestBody) -> EndpointExchange:
+    """Send one request to a flow's endpoint as a handset would, outside any session, and return what came of it."""
+    key = find_endpoint_key(state, flow.waba_id)
+    return omit_large(await call_endpoint(state, flow, key, present_members(body)))

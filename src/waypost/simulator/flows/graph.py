@@ -10,14 +10,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from waypost.base.http.request_heads import parse_target
 from waypost.base.json_values import list_of, text_or_none
 from waypost.base.object_ids import make_id
 from waypost.flow_json.validator import MAX_FLOW_JSON_BYTES, check_flow_json
 from waypost.flow_json.versions import VersionState, find_version
 from waypost.simulator.apis.errors import bad_parameter, no_such_object
 from waypost.simulator.apis.links import is_valid_link, signed_link
-from waypost.simulator.apis.parameters import is_missing, read_parameters, read_text, text_between
+from waypost.simulator.apis.parameters import check_id, is_missing, read_parameters, read_text, text_between
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call, Download, open_form
+from waypost.simulator.flows.measurement import delete_measurements
+from waypost.simulator.flows.metrics import MIN_METRIC_REQUESTS, find_metric, read_metric_query
 from waypost.simulator.flows.model import (
     BLOCKED,
     DEPRECATED,
@@ -51,7 +54,7 @@ _ASSET_LINK_LIFETIME_MS: Final = 3600 * 1000
 _PREVIEW_LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
 _MAX_ASSET_FIELD_BYTES: Final = 4096
 _MAX_NAME_CHARS: Final = 200
-_METRIC: Final = re.compile(r"(^|,)\s*metric\.name\(")
+_MAX_URI_CHARS: Final = 2048
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class _FlowView:
     account: Account
     preview: dict[str, str]
     health: dict[str, Any]
+    metric: dict[str, Any] | None
 
 
 # fmt: off
@@ -92,6 +96,22 @@ def _read_asset(_name: str, value: Any) -> str:
     return text
 
 
+def _is_endpoint_uri(text: str) -> bool:
+    try:
+        parse_target("POST", text)
+    except ValueError:
+        return False
+    return len(text) <= _MAX_URI_CHARS
+
+
+def _read_endpoint_uri(name: str, value: Any) -> str:
+    """Return a URI; the operator requires https, here http will do. Source: the operator's page "Error codes"."""
+    text = str(value or "").strip()
+    if text and not _is_endpoint_uri(text):
+        raise bad_parameter(f"Param {name} must be a URI of https or http, of at most {_MAX_URI_CHARS} characters.")
+    return text
+
+
 class NewFlowParameters(Struct, frozen=True):
     """The parameters of a new flow."""
 
@@ -99,7 +119,8 @@ class NewFlowParameters(Struct, frozen=True):
     categories: Annotated[list[str], _read_categories]
     flow_json: Annotated[str, _read_asset] = ""
     clone_flow_id: Annotated[str, read_text] = ""
-    endpoint_uri: Annotated[str, read_text] = ""
+    clone_template: Annotated[str, read_text] = ""
+    endpoint_uri: Annotated[str, _read_endpoint_uri] = ""
 
 
 class FlowChangeParameters(Struct, frozen=True):
@@ -107,7 +128,8 @@ class FlowChangeParameters(Struct, frozen=True):
 
     name: Annotated[str | None, text_between(1, _MAX_NAME_CHARS)] = None
     categories: Annotated[list[str] | None, _read_categories] = None
-    endpoint_uri: Annotated[str | None, read_text] = None
+    endpoint_uri: Annotated[str | None, _read_endpoint_uri] = None
+    application_id: Annotated[str | None, check_id] = None
 
 
 @operation("flows.create", "POST", Account, "flows")
@@ -120,6 +142,9 @@ async def create_flow(state: SimulatorState, call: Call, account: Account) -> di
     _check_is_free(state, call.fields.get("name"), account.waba_id)
     new = read_parameters(NewFlowParameters, call.fields)
     asset = new.flow_json
+    if new.clone_template:
+        # The operator's templates are not published; with both parameters the operator rejects the call, too.
+        raise bad_parameter("Param clone_template: the simulator has none of the operator's templates; send flow_json.")
     if new.clone_flow_id:
         source = find_flow(state, new.clone_flow_id, account.waba_id)
         if source is None:
@@ -164,13 +189,16 @@ def list_flows(state: SimulatorState, call: Call, account: Account) -> dict[str,
 
 @operation("flows.change", "POST", Flow)
 def update_flow(transaction: Transaction, call: Call, flow: Flow) -> dict[str, Any]:
-    """Change a flow's name, categories or endpoint; one that was published becomes a draft again."""
+    """Change a flow's name, categories, endpoint or app; one that was published becomes a draft again."""
     draft = _check_transition(transaction, flow, "update")
     fields = {name: value for name, value in call.fields.items() if (name, value) != ("name", draft.name)}
     if "name" in fields:
         _check_is_free(transaction, fields["name"], draft.waba_id)
-    changes = asdict(read_parameters(FlowChangeParameters, fields))
-    changed = replace(draft, **{name: value for name, value in changes.items() if value is not None})
+    changes = {name: value for name, value in asdict(read_parameters(FlowChangeParameters, fields)).items() if value}
+    app_id = changes.pop("application_id", draft.app_id)
+    if app_id and app_id not in transaction.state.accounts.apps:
+        raise bad_parameter("Param application_id is no app that the account can use.")
+    changed = replace(draft, app_id=app_id, **changes)
     save_flow(transaction, changed, status=DRAFT)
     return GRAPH_SUCCESS
 
@@ -183,6 +211,7 @@ def delete_flow(transaction: Transaction, _call: Call, flow: Flow) -> dict[str, 
         _, code, title = _TRANSITIONS["delete"]
         raise flow_error(code, title, "The flow was published; deprecate it instead.")
     transaction.delete(FLOWS, flow.flow_id)
+    delete_measurements(transaction, flow.flow_id)
     return GRAPH_SUCCESS
 
 
@@ -331,21 +360,26 @@ _FLOW_NODE: Final = NodeKind[_FlowView](
             "timezone_id": "1",
             "message_template_namespace": view.account.namespace,
         },
-        "application": lambda view: app_data(view.account, view.account.app_id),
+        "application": lambda view: app_data(view.account, view.flow.app_id or view.account.app_id),
         "health_status": lambda view: view.health,
+        "metric": lambda view: view.metric,
     },
 )
 
 
 def show_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
-    """Return a flow's fields."""
+    """Return a flow's fields; among them a metric of its endpoint, if it has had enough requests."""
     account = state.accounts.by_id[flow.waba_id]
     until_ms = state.clock.now_ms() + _PREVIEW_LIFETIME_MS
     preview = {
         "preview_url": signed_link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
         "expires_at": _iso(until_ms),
     }
-    if _METRIC.search(call.query.get("fields", "")):  # only flows that handsets have opened have enough requests
-        raise flow_error(139006, "Metrics threshold is not reached", "The flow has fewer than 250 requests.")
-    names = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
-    return _FLOW_NODE.show(_FlowView(flow, account, preview, flow_health(state, flow)), names)
+    fields = call.query.get("fields", "")
+    query = read_metric_query(fields)
+    metric = find_metric(state, flow.flow_id, query) if query is not None else None
+    if query is not None and metric is None:
+        text = f"The flow has fewer than {MIN_METRIC_REQUESTS} requests."
+        raise flow_error(139006, "Metrics threshold is not reached", text)
+    names = re.sub(r"\.\w+\([^()]*\)", "", fields)  # preview.invalidate(false)
+    return _FLOW_NODE.show(_FlowView(flow, account, preview, flow_health(state, flow), metric), names)

@@ -75,4 +75,4 @@ def _find_problem(transaction: Transaction, flow: Flow | None, name: str, waba_i
 def _copy_flow(transaction: Transaction, flow: Flow, waba_id: str) -> Flow:
     now_ms = transaction.state.clock.now_ms()
     flow_id = make_id(transaction.state.ids, "flow")
-    return replace(flow, flow_id=flow_id, waba_id=waba_id, status=DRAFT, published=[], created_ms=now_ms)
+    return replace(flow, flow_id=flow_id, waba_id=waba_id, status=DRAFT, published=[], app_id="", created_ms=now_ms)

@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from waypost.base.json_values import list_of, object_of, text_or_none
+from waypost.simulator.state.accounts import GraphApp
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 
@@ -59,6 +60,7 @@ class Flow(msgspec.Struct, frozen=True):
     updated_ms: int = 0
     errors: list[dict[str, Any]] = []
     published: list[PublishedFlow] = []
+    app_id: str = ""  # of the app that signs its requests; empty: that of the account
 
     @property
     def data_api_version(self) -> str:
@@ -101,6 +103,7 @@ def save_flow(transaction: Transaction, flow: Flow, *, status: str = "") -> None
     known = transaction.find(FLOWS, flow.flow_id)
     changed = replace(flow, status=status or flow.status, updated_ms=transaction.state.clock.now_ms())
     transaction.save(FLOWS, changed, flow.flow_id)
+    transaction.follow(transaction.state.endpoints_changed.set)
     if known is not None and known.status == changed.status:
         return
     old = {} if known is None else {"old_status": known.status}
@@ -111,6 +114,12 @@ def save_flow(transaction: Transaction, flow: Flow, *, status: str = "") -> None
     )
     value = {"event": "FLOW_STATUS_CHANGE", "message": text, "flow_id": flow.flow_id, **old}
     transaction.notify(flow.waba_id, "flows", {**value, "new_status": changed.status})
+
+
+def find_flow_app(state: SimulatorState, flow: Flow) -> GraphApp | None:
+    """Return the app that is connected to a Flow, which signs its requests; None if there is none."""
+    account = state.accounts.by_id.get(flow.waba_id)
+    return state.accounts.apps.get(flow.app_id or (account.app_id if account is not None else ""))
 
 
 def account_flows(reader: SimulatorState | Transaction, waba_id: str) -> list[Flow]:

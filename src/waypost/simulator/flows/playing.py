@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from waypost.flow_player import player
 from waypost.flow_player.play_state import (
@@ -19,17 +20,16 @@ from waypost.flow_player.playable import PlayableFlow
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody
 from waypost.simulator.apis.field_types import FileName, Id, Name, accepts
-from waypost.simulator.flows.encryption import read_public_key
-from waypost.simulator.flows.endpoint import EndpointExchange, call_endpoint, find_endpoint_key
+from waypost.simulator.flows.endpoint import call_endpoint
+from waypost.simulator.flows.endpoint_keys import find_endpoint_key
+from waypost.simulator.flows.exchanges import EndpointExchange
 from waypost.simulator.flows.model import Flow
-from waypost.simulator.flows.sessions import FlowSession
+from waypost.simulator.flows.sessions import FlowSession, find_text
 from waypost.simulator.flows.uploads import show_in_reply, show_to_endpoint, store_upload
 from waypost.simulator.media.model import find_media
-from waypost.simulator.state.records import ENCRYPTION
 from waypost.simulator.state.simulator_state import SimulatorState
 
 MAX_STEPS: Final = 100
-_TOKEN_INVALID: Final = 427
 
 
 class FlowFileStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -164,9 +164,9 @@ class FlowPlay:
         }
         exchange = await self._call(request.action, request.screen, request.data | files)
         if exchange.error_type:
-            message = str(exchange.response.get("error_msg", ""))
-            is_token_invalid = exchange.status == _TOKEN_INVALID
-            self.state = player.fail_request(self.state, error_message=message, is_token_invalid=is_token_invalid)
+            self.state = player.fail_request(
+                self.state, error_message=exchange.user_message, is_token_invalid=exchange.is_token_invalid
+            )
         else:
             await self.follow(player.take_response(self._playable, self.state, exchange.response))
 
@@ -206,12 +206,17 @@ class FlowPlay:
 
     async def _send(self, request: dict[str, Any]) -> EndpointExchange:
         flow, state = self._flow, self._simulator
-        if flow is None or not flow.endpoint_uri:
-            text = "The flow has no endpoint_uri."
+        if flow is None:
+            text = "There is no flow, and so no endpoint_uri."
             return EndpointExchange(request, error_type="cannot_be_served", diagnosis=text)
-        record = state.record(self._session.phone_number_id, ENCRYPTION) if self._session.phone_number_id else {}
-        key = read_public_key(record.get("business_public_key")) or find_endpoint_key(state, flow.waba_id)
-        if key is None:
-            text = "No number of the account has a public key."
-            return EndpointExchange(request, error_type="public-key-missing", diagnosis=text)
-        return await call_endpoint(state, flow, key, request)
+        session = self._session
+        played = replace(flow, asset=session.text or find_text(flow, session.version))
+        return await call_endpoint(
+            state,
+            played,
+            find_endpoint_key(state, flow.waba_id, session.phone_number_id),
+            request,
+            phone_number_id=session.phone_number_id,
+            phone=session.phone,
+            wamid=session.session_id if session.phone else "",
+        )

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from waypost.flow_json.versions import VersionState, find_version
 from waypost.simulator.apis.errors import GraphApiError, coded_error
-from waypost.simulator.flows.endpoint import find_endpoint_key, ping_endpoint
-from waypost.simulator.flows.model import DRAFT, PUBLISHED, THROTTLED, Flow
+from waypost.simulator.flows.endpoint import ping_endpoint
+from waypost.simulator.flows.endpoint_keys import find_endpoint_key
+from waypost.simulator.flows.model import DRAFT, PUBLISHED, THROTTLED, Flow, find_flow_app
 from waypost.simulator.state.accounts import owner_id
 from waypost.simulator.state.simulator_state import SimulatorState
 
@@ -45,7 +46,7 @@ def _has_key(state: SimulatorState, flow: Flow) -> bool:
 
 
 def _has_app(state: SimulatorState, flow: Flow) -> bool:
-    return state.accounts.by_id[flow.waba_id].app_id in state.accounts.apps
+    return find_flow_app(state, flow) is not None
 
 
 def _is_subscribed(state: SimulatorState, flow: Flow) -> bool:
@@ -98,7 +99,7 @@ def flow_health(state: SimulatorState, flow: Flow) -> dict[str, Any]:
         if (flow.data_api_version or not check.needs_endpoint) and not check.is_met(state, flow)
     ]
     account = state.accounts.by_id[flow.waba_id]
-    others = (("WABA", account.waba_id), ("BUSINESS", owner_id(account)), ("APP", account.app_id))
+    others = (("WABA", account.waba_id), ("BUSINESS", owner_id(account)), ("APP", flow.app_id or account.app_id))
     entities: list[dict[str, Any]] = [
         {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can_send}
         | ({"errors": problems} if problems else {}),
@@ -117,7 +118,7 @@ async def check_publishable(state: SimulatorState, flow: Flow) -> None:
         if (flow.data_api_version or not check.needs_endpoint) and not check.is_met(state, flow):
             raise flow_error(139002, check.title, check.advice)
     key = find_endpoint_key(state, flow.waba_id)
-    if flow.data_api_version and key is not None:
+    if flow.data_api_version:
         exchange = await ping_endpoint(state, flow, key)
         if exchange.error_type:
             raise flow_error(139002, "Endpoint Not Available", exchange.diagnosis, error_subcode=_ENDPOINT_SUBCODE)

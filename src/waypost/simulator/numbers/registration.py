@@ -14,6 +14,7 @@ from waypost.base.json_values import integer_or_none
 from waypost.simulator.apis.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.apis.parameters import ProductParameters, check_id, one_of, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.flows.endpoint_keys import MISMATCH
 from waypost.simulator.numbers.model import UNREGISTERED
 from waypost.simulator.numbers.sent_codes import (
     CODE_REQUESTS_WINDOW_MS,
@@ -27,7 +28,7 @@ from waypost.simulator.numbers.sent_codes import (
 from waypost.simulator.state.accounts import NUMBERS, Number
 from waypost.simulator.state.business_apps import is_disconnected
 from waypost.simulator.state.graph_operations import GraphOperations
-from waypost.simulator.state.records import REGISTRATION, SENDING_RESTRICTION
+from waypost.simulator.state.records import ENCRYPTION, REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.state.usage_counts import CODE_REQUESTS, REGISTRATIONS, count_usage, times_counted
 
@@ -82,6 +83,8 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
         GraphApiError: 133005, the PIN does not match; 133008, too many PINs were tried; 133006, a requested code was
             not verified; 133015, the number was deleted; 133016, ten registrations in three days; 100, the number
             is on the WhatsApp Business app, too.
+
+    A number that was deregistered needs its public key for Flows uploaded again: the signature is of the registration.
     """
     if number.is_on_business_app and not is_disconnected(state, number):
         raise bad_parameter("The phone number is on the WhatsApp Business app and registered already; skip this step.")
@@ -104,6 +107,8 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
         transaction.change_record(number_id, REGISTRATION, pin=pin, guesses=0)
         if restriction.get("name") == UNREGISTERED:
             transaction.save_record(number_id, SENDING_RESTRICTION, {})
+            if transaction.record(number_id, ENCRYPTION):  # its key was signed for the registration before
+                transaction.change_record(number_id, ENCRYPTION, signature_status=MISMATCH)
         if number.is_on_business_app:  # it was disconnected: now the API alone has it
             transaction.save(NUMBERS, replace(number, is_on_business_app=False), number_id)
         return None

@@ -11,6 +11,7 @@ from waypost.simulator.apis.errors import bad_parameter
 from waypost.simulator.apis.parameters import check_boolean, given_parameters, must, read_parameters
 from waypost.simulator.apis.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.flows.encryption import read_public_key
+from waypost.simulator.flows.endpoint_keys import signature_status
 from waypost.simulator.numbers.calling_settings import merge_calling
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -59,13 +60,13 @@ def show_key(state: SimulatorState, _call: Call, number: Number) -> dict[str, An
     key = state.record(number.phone_number_id, ENCRYPTION).get("business_public_key")
     if key is None:
         return {"data": []}
-    signed = {"business_public_key": key, "business_public_key_signature_status": "VALID"}
+    signed = {"business_public_key": key, "business_public_key_signature_status": signature_status(state, number)}
     return {**signed, "data": [signed]}
 
 
 @operation("encryption.change", "POST", Number, "whatsapp_business_encryption")
 def change_key(transaction: Transaction, call: Call, number: Number) -> dict[str, Any]:
-    """Set the public key. Source: the operator's page "Business encryption"."""
+    """Set the public key, and sign it for the number's registration. Source: the operator's page "Business encryption"."""
     key = read_parameters(KeyParameters, call.fields).business_public_key
     transaction.save_record(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
     return GRAPH_SUCCESS

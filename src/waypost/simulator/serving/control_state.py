@@ -77,6 +77,7 @@ async def show_readiness(state: SimulatorState) -> Response:
 async def change_settings(state: SimulatorState, body: Annotated[Struct, SettingsChange]) -> ChangeableSettings:
     """Change settings; the new values survive a restart."""
     await state.settings.change(present_members(body))
+    state.endpoints_changed.set()  # the interval of health checks may be another
     return state.settings.changeable()
 
 

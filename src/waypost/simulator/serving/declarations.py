@@ -42,6 +42,11 @@ SETTING_TITLES: Final = {
         "user_ids":          "Include business-scoped user IDs",
         "contact_book":      "Keep hidden numbers in a contact book",
     },
+    "Flows": {
+        "endpoint_timeout_ms":  "Time limit of endpoints",
+        "endpoint_ping_ms":     "Time between health checks of endpoints",
+        "flow_token_signature": "Sign flow tokens",
+    },
 }
 _FLEET_TITLES: Final = {
     "name":           "Name",

@@ -17,6 +17,7 @@ from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.business_app.connection import start_business_apps
 from waypost.simulator.faults.fault_reading import Scenario
 from waypost.simulator.faults.model import arm_scenario
+from waypost.simulator.flows.monitor import start_endpoint_monitor
 from waypost.simulator.flows.uploads import FLOW_FILE_PREFIX, FLOW_UPLOADS
 from waypost.simulator.handsets.actions import send_message
 from waypost.simulator.handsets.control_actions import WriteBody, send_from_phone
@@ -112,11 +113,13 @@ class Simulator:
         start_reviews(state)
         start_planned_actions(state)
         start_business_apps(state)
+        start_endpoint_monitor(state)
 
     async def close(self) -> None:
         """Stop the loops, commit pending writes, close the file."""
         state = self._state
         await state.link_fetcher.close()
+        await state.endpoints.close()
         for loop in state.loops:
             await loop.stop()
         await stop_webhooks(state)
@@ -132,12 +135,13 @@ class Simulator:
 
     @property
     def busy(self) -> bool:
-        """True while a Graph call, a write, a webhook or the fetch of a media link is in flight."""
+        """True while a Graph call, a write, a webhook, a fetch of a media link or a Flow's request is in flight."""
         state = self._state
         return (
             state.store.busy
             or state.webhooks.outlets_in_delivery > 0
             or state.link_fetcher.is_fetching
+            or state.endpoints.is_busy
             or self.application.active_requests > 0
         )
 
@@ -145,8 +149,10 @@ class Simulator:
         """Return the calls and webhooks in flight, as texts with counts."""
         state = self._state
         calls, posting = self.application.active_requests, state.webhooks.posts_in_flight
+        requests = state.endpoints.active_requests
         return [
             *((format_count(calls, "Graph call"),) if calls else ()),
+            *((format_count(requests, "request to an endpoint of a Flow"),) if requests else ()),
             *(format_count(count, "webhook", f" to {uri}") for uri, count in posting.items()),
         ]
 

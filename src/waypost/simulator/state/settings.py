@@ -110,6 +110,18 @@ class ChangeableSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = False
     skips_delivered: Annotated[bool, Meta(description="Send no `delivered` status for a message that is read.")] = False
+    # Source: the operator's page "Implementing endpoint for Flows"
+    endpoint_timeout_ms: Annotated[
+        int, Meta(ge=50, le=60_000, description="Real time within which an endpoint of a Flow must respond.")
+    ] = 10_000
+    # Source: decision 0130
+    endpoint_ping_ms: Annotated[
+        Annotated[int, Meta(ge=1000, le=7 * 24 * 3600 * 1000)] | None,
+        Meta(description="Time between two health checks of a published Flow's endpoint, by the clock; null: none."),
+    ] = 120_000
+    flow_token_signature: Annotated[
+        bool, Meta(description="Sign flow tokens for endpoints, from Flow JSON 7.3 and Data API 4.0 on.")
+    ] = True
 
 
 SettingsChange: Final = msgspec.defstruct(

@@ -21,6 +21,7 @@ from waypost.base.loops import Loop
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator.apis.dev_partners import DevPartners
 from waypost.simulator.apis.dev_snapshots import SnapshotStore
+from waypost.simulator.apis.endpoint_client import EndpointClient
 from waypost.simulator.apis.files import Files
 from waypost.simulator.apis.link_fetches import MediaLinkFetcher
 from waypost.simulator.state.accounts import Accounts
@@ -189,11 +190,16 @@ class SimulatorState:
         pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=POST_TIMEOUT_S)
         self.link_fetcher = MediaLinkFetcher(settings.media_networks)
         self.webhooks = WebhookDelivery(PostClient(pools, max_body_bytes=_MAX_RESPONSE_BYTES))
+        self.endpoints = EndpointClient()
         self.loops: list[Loop] = []
         self.due_times: list[Callable[[], Awaitable[int | None]]] = []
         """Functions that return when scheduled work is due; None if there is none."""
         self.templates_changed = asyncio.Event()
         self.business_apps_changed = asyncio.Event()
+        self.endpoints_changed = asyncio.Event()
+        """A Flow was changed, or an exchange with its endpoint measured."""
+        self.endpoint_measurements: defaultdict[str, deque[Any]] = defaultdict(deque)
+        """What was measured of the exchanges with the endpoints of Flows, oldest first; see `flows.alerts`."""
         self.active_uploads: set[str] = set()
         """The ids of upload sessions that a request is uploading to."""
         self.active_flow_sessions: set[str] = set()
@@ -219,6 +225,7 @@ class SimulatorState:
             self.management_calls,
             self.sends,
             self.pairs_used_until_ms,
+            self.endpoint_measurements,
         ):
             store.register_reset(values.clear)
 
