@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # slow to import, and the help needs no settings
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130  # as of a shell
 _UNAUTHORIZED = 401
 
 
@@ -69,6 +70,8 @@ def exit_on_failure() -> Generator[None]:
         if isinstance(error, typer.Exit):
             sys.exit(error.exit_code)
         raise
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **options: Any) -> "SettingsWithSources":
