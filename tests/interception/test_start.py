@@ -65,10 +65,12 @@ def test_files_of_the_program_are_as_open_as_without_us(variables: Mapping[str, 
         (["--env-file", "dev.env", "--"], {"env_file": Path("dev.env")}),
         (["--url", URL, "--"], {"url": URL}),
         (["--graph-url=" + URL, "--url=" + URL, "--"], {"url": URL, "graph_url": URL}),
+        (["--print-variables"], {}),
+        (["--print-variables", "--until-stdin-ends", "--by", "proxy"], {"by": "proxy", "until_stdin_ends": True}),
     ],
 )
 def test_arguments_are_read_as_by_the_library(given: list[str], changes: dict[str, Any]) -> None:
-    program = ["python", "--url", "app.py", "--", "-x"]
+    program = ["python", "--url", "app.py", "--", "-x"] if given[-1] == "--" else []
     app = typer.Typer()
     app.command()(intercept)
 
@@ -78,7 +80,10 @@ def test_arguments_are_read_as_by_the_library(given: list[str], changes: dict[st
     assert plain is not None
     usual = {"url": None, "graph_url": None, "env_file": Path("waypost-dev.env"), "by": "auto", "block_others": False}
     assert asdict(plain) == {"command": program, "until_stdin_ends": False, **usual, **changes}
-    assert {**by_library, "command": list(by_library["command"])} == {**asdict(plain), "print_variables": False}
+    assert {**by_library, "command": list(by_library["command"] or [])} == {
+        **asdict(plain),
+        "print_variables": not program,
+    }
 
 
 @pytest.mark.parametrize(
@@ -90,7 +95,8 @@ def test_arguments_are_read_as_by_the_library(given: list[str], changes: dict[st
         ["python", "app.py"],
         ["--by", "magic", "--", "true"],
         ["--by"],
-        ["--print-variables"],
+        ["--print-variables", "--", "true"],
+        ["--print-variables", "--by", "names"],
         ["--until-stdin-ends", "--", "true"],
         ["--graph-url", URL, "--", "true"],
         ["--block-others=yes", "--", "true"],

@@ -46,36 +46,49 @@ class InterceptOptions:
     until_stdin_ends: bool
 
 
-_VALUE_OPTIONS: Final = {"--url": "url", "--graph-url": "graph_url", "--env-file": "env_file", "--by": "by"}
+_VALUE_OPTIONS: Final = ("--url", "--graph-url", "--env-file", "--by")
+_FLAGS: Final = ("--block-others", "--print-variables", "--until-stdin-ends")
 
 
 def read_plain_arguments(arguments: Sequence[str]) -> InterceptOptions | None:
-    """Return the options of a command line that names a program; None if the library of commands has to read it.
+    """Return the options of a valid command line in the usual notation; None if the library of commands has to read it.
 
     The library takes longer to load than all that a start needs, and it has the help and the errors.
     """
-    remaining, values, blocks_others = list(arguments), dict[str, str](), False
+    remaining, values, flags = list(arguments), dict[str, str](), set[str]()
     while remaining and remaining[0] != "--":
         option, equals, value = remaining.pop(0).partition("=")
-        if option == "--block-others" and not equals:
-            blocks_others = True
+        if option in _FLAGS and not equals:
+            flags.add(option)
         elif option in _VALUE_OPTIONS and (equals or remaining):
-            values[_VALUE_OPTIONS[option]] = value if equals else remaining.pop(0)
+            values[option] = value if equals else remaining.pop(0)
         else:
             return None
-    by = values.get("by", InterceptionMethod.AUTO)
-    if not remaining[1:] or by not in tuple(InterceptionMethod) or ("graph_url" in values and "url" not in values):
-        return None
-    env_file = Path(values["env_file"]) if "env_file" in values else ENV_FILE
-    return InterceptOptions(
+    options = InterceptOptions(
         remaining[1:],
-        values.get("url"),
-        values.get("graph_url"),
-        env_file,
-        by,
-        block_others=blocks_others,
-        until_stdin_ends=False,
+        values.get("--url"),
+        values.get("--graph-url"),
+        Path(values["--env-file"]) if "--env-file" in values else ENV_FILE,
+        values.get("--by", InterceptionMethod.AUTO),
+        block_others="--block-others" in flags,
+        until_stdin_ends="--until-stdin-ends" in flags,
     )
+    return options if find_wrong_usage(options, print_variables="--print-variables" in flags) is None else None
+
+
+def find_wrong_usage(options: InterceptOptions, *, print_variables: bool) -> str | None:
+    """Return what is wrong with a combination of options; None if nothing is."""
+    if options.by not in tuple(InterceptionMethod):
+        return f"--by must be one of {', '.join(InterceptionMethod)}; {options.by!r} is not"
+    if bool(options.command) == print_variables:
+        return "name a program after --, or give --print-variables; one of them"
+    if print_variables and options.by == InterceptionMethod.NAMES:
+        return "--by names needs a program; with --print-variables the hosts are reached by proxy"
+    if options.until_stdin_ends and not print_variables:
+        return "--until-stdin-ends is for --print-variables: a program has the standard input"
+    if options.graph_url is not None and options.url is None:
+        return "--graph-url is the simulator of --url: give both"
+    return None
 
 
 class NotASandbox(Exception):
@@ -267,11 +280,11 @@ async def _run_program(
 
 async def _print_variables(interception: Interception, *, until_stdin_ends: bool) -> None:
     """Print the variables for a program that somebody else starts, and wait."""
-    from waypost.assembly.http.servers import watch_end_of_input
-
     _write_lines(sys.stdout, [*(f"{name}={value}" for name, value in interception.proxy_variables().items()), ""])
     ended = asyncio.Event()
     if until_stdin_ends:
+        from waypost.assembly.http.servers import watch_end_of_input  # while the program starts
+
         watch_end_of_input(ended)
     await ended.wait()
 

@@ -1,14 +1,11 @@
 """`waypost intercept`: the command's options."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from waypost.cli.connections import ENV_FILE, EnvFile
 from waypost.cli.errors import EXIT_USAGE, fail, load_settings
-
-WAYS: Final = ("auto", "names", "proxy")
-"""Of `--by`."""
 
 
 def intercept(
@@ -42,19 +39,12 @@ def intercept(
     ] = False,
 ) -> None:
     """Run a program, unchanged, for which the vendor's and the operator's hosts are `waypost dev`."""
-    if by not in WAYS:
-        fail(f"--by must be one of {', '.join(WAYS)}; {by!r} is not", code=EXIT_USAGE)
-    if bool(command) == print_variables:
-        fail("name a program after --, or give --print-variables; one of them", code=EXIT_USAGE)
-    if print_variables and by == "names":
-        fail("--by names needs a program; with --print-variables the hosts are reached by proxy", code=EXIT_USAGE)
-    if until_stdin_ends and not print_variables:
-        fail("--until-stdin-ends is for --print-variables: a program has the standard input", code=EXIT_USAGE)
-    if graph_url is not None and url is None:
-        fail("--graph-url is the simulator of --url: give both", code=EXIT_USAGE)
-    from waypost.cli.intercept import InterceptOptions, run_intercepted
+    from waypost.cli.intercept import InterceptOptions, find_wrong_usage, run_intercepted
 
     options = InterceptOptions(
         command or [], url, graph_url, env_file, by, block_others=block_others, until_stdin_ends=until_stdin_ends
     )
+    wrong = find_wrong_usage(options, print_variables=print_variables)
+    if wrong is not None:
+        fail(wrong, code=EXIT_USAGE)
     raise typer.Exit(run_intercepted(options, load_settings()))
