@@ -127,6 +127,13 @@ def check_embedded_signup(output: str) -> None:
     assert armed["faults"][-1]["what"] == {"break": "callback_first"}
 
 
+def check_play_a_flow(output: str) -> None:
+    opened, refused, ended = bodies_in(output)
+    assert opened["view"]["screen_id"] == "ASK"
+    assert refused["rule"] == "guest: min-chars: Enter at least 2 characters."
+    assert ended["events"] == [{"type": "completed", "response": {"flow_token": "t-1", "guest": "Bo"}}]
+
+
 # fmt: off
 PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which README.md and docs/README.md list them
     ROOT / "README.md":                     check_quick_start,
@@ -139,6 +146,7 @@ PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which REA
     HOW_TO / "simulate-phones.md":          check_simulate_phones,
     HOW_TO / "simulate-failures.md":        check_simulate_failures,
     HOW_TO / "travel-in-time.md":           check_travel_in_time,
+    HOW_TO / "play-a-flow.md":              check_play_a_flow,
     HOW_TO / "personal-data.md":            check_personal_data,
     HOW_TO / "watch-it-run.md":             check_watch_it_run,
     HOW_TO / "secure-the-service.md":       check_secure_the_service,

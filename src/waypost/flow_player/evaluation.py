@@ -5,11 +5,12 @@ Source: public page "Flow JSON", properties: division and remainder by zero or b
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.json_values import list_of, number_or_none, object_of
+from waypost.base.json_values import number_or_none, object_of
 from waypost.flow_json.components import PICKERS
 from waypost.flow_json.expressions import Concatenation, Expression, FieldReference, Literal, Operation
 from waypost.flow_player.field_values import empty_value, is_list, is_object
@@ -19,7 +20,7 @@ from waypost.flow_player.playable import ACTION_NAMES, DEFAULT_CASE, PlayableFlo
 MAX_TEXT_CHARS: Final = 100_000
 """Of the text of one expression; more is cut."""
 MAX_COST: Final = 8 * 1024 * 1024
-"""Characters and values that one view or payload may be made of."""
+"""Characters and values that one view or payload may be made of, beside the texts of the Flow itself."""
 MAX_DEPTH: Final = 50
 """How deep data may be nested."""
 VALUE_COST: Final = 8
@@ -59,7 +60,6 @@ class FlowEvaluator:
         if isinstance(value, str):
             expression = self._flow.expression(value)
             if expression is None:
-                self._charge(len(value))
                 return value
             found = self.evaluate(expression)
             self._charge(self._size(found))
@@ -224,21 +224,21 @@ def size_of(value: Any, most: int) -> int:
 
     It is more than `most`, and not exact, for what is larger or nested deeper than `MAX_DEPTH`.
     """
-    size, waiting = 0, [(value, 0)]
-    while waiting and size <= most:
-        one, depth = waiting.pop()
-        if depth > MAX_DEPTH:
-            return most + 1
-        size += VALUE_COST
-        if isinstance(one, str):
-            size += len(one)
-        elif is_object(one):
-            members = object_of(one)
-            size += sum(map(len, members))
-            waiting.extend((member, depth + 1) for member in members.values())
-        elif is_list(one):
-            waiting.extend((item, depth + 1) for item in list_of(one))
-    return size
+    level: list[Any] = [value]
+    size = VALUE_COST + (len(value) if isinstance(value, str) else 0)
+    for _ in range(MAX_DEPTH):
+        objects: list[dict[str, Any]] = [one for one in level if is_object(one)]
+        lists: list[list[Any]] = [one for one in level if is_list(one)]
+        if not objects and not lists:
+            return size
+        size += VALUE_COST * (sum(map(len, objects)) + sum(map(len, lists)))
+        if size > most:  # before the members are looked at: one list may stand for many
+            return size
+        level = [*chain.from_iterable(lists), *chain.from_iterable(one.values() for one in objects)]
+        size += sum(len(name) for one in objects for name in one) + sum(
+            len(one) for one in level if isinstance(one, str)
+        )
+    return most + 1
 
 
 def member_of(value: Any, name: str) -> Any:

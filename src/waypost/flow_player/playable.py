@@ -16,6 +16,8 @@ from waypost.flow_player.field_values import is_list, is_object
 ACTION_NAMES: Final = ("on-click-action", "on-select-action", "on-unselect-action")
 # Source: public page "Components": the branch of a Switch for values that no case names.
 DEFAULT_CASE: Final = "default"
+MAX_EXPRESSIONS: Final = 20_000
+"""That are kept parsed."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class PlayableFlow:
         """Return the expression of a text; None if it is a plain text."""
         key = text, is_condition
         if key not in self._expressions:
+            if len(self._expressions) > MAX_EXPRESSIONS:  # those of actions in data come and go
+                self._expressions.clear()
             self._expressions[key] = self._parse(text, is_condition)
         return self._expressions[key]
 

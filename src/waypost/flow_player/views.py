@@ -51,10 +51,12 @@ def view_screen(flow: PlayableFlow, state: FlowState) -> PlayerView:
 
 def _view(flow: PlayableFlow, state: FlowState) -> PlayerView:
     evaluator = FlowEvaluator(flow, state)
-    shown = [_show(evaluator, component, state) for component in lay_out(evaluator)]
+    components = lay_out(evaluator)
+    shown = [_show(evaluator, component, state) for component in components]
     screen = flow.screens[state.screen_id]
     footer = next((one.path for one in shown if one.type == "Footer"), "")
-    shown = [_disable_footer(flow, state, one, evaluator) if one.path == footer else one for one in shown]
+    if footer and not _is_ready(flow, state, evaluator, components):
+        shown = [replace(one, enabled=False) if one.path == footer else one for one in shown]
     return PlayerView(
         state="screen" if state.pending is None else "busy",
         screen_id=state.screen_id,
@@ -67,18 +69,21 @@ def _view(flow: PlayableFlow, state: FlowState) -> PlayerView:
     )
 
 
-def _disable_footer(
-    flow: PlayableFlow, state: FlowState, footer: ShownComponent, evaluator: FlowEvaluator
-) -> ShownComponent:
-    """Return the Footer, disabled until the required inputs are valid, and the next screen's data is there."""
-    is_ready = footer.enabled and state.pending is None
-    for component in lay_out(evaluator) if is_ready else ():
-        if component.is_input and is_required(component):
-            is_ready = is_ready and find_problem(component, evaluator.value_of(component.name)) is None
-        if component.type == "Footer":
-            action = object_of(component.source.get("on-click-action"))
-            is_ready = is_ready and not find_missing_data(flow, state, action)
-    return replace(footer, enabled=is_ready)
+def _is_ready(
+    flow: PlayableFlow, state: FlowState, evaluator: FlowEvaluator, components: list[LaidOutComponent]
+) -> bool:
+    """Return False while a required input is not valid, the next screen's data is not there, or a response is awaited."""
+    for component in components:
+        if (
+            component.is_input
+            and is_required(component)
+            and find_problem(component, evaluator.value_of(component.name))
+        ):
+            return False
+        action = object_of(component.source.get("on-click-action"))
+        if component.type == "Footer" and find_missing_data(flow, state, action):
+            return False
+    return state.pending is None
 
 
 def _show(evaluator: FlowEvaluator, component: LaidOutComponent, state: FlowState) -> ShownComponent:
