@@ -185,7 +185,7 @@ async def test_invalid_token_disables_the_button_for_good(bench: Bench, endpoint
     ended = await steps(bench, {"tap": "Next"})
     again = await open_flow(bench, message_id=wamid)
 
-    assert ended.body["view"]["state"] == "token_invalid"
+    assert (ended.body["view"]["state"], ended.body["view"]["error"]) == ("token_invalid", "Already ordered")
     assert (again.status, again.body["rule"]) == (409, f"the button is disabled: {ended.body['view']['error']}")
 
 

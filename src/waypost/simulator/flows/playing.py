@@ -200,6 +200,8 @@ class FlowPlay:
                 "response": exchange.response,
                 "error_type": exchange.error_type,
                 "diagnosis": exchange.diagnosis,
+                "warnings": exchange.warnings,
+                "duration_ms": exchange.duration_ms,
             }
         )
         return exchange
