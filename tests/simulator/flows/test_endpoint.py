@@ -18,10 +18,13 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES128
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
-from tests.simulator.conftest import APP, NUMBER_ID, SECRET, Bench
+from tests.simulator.conftest import ANN, APP, NUMBER_ID, SECRET, Bench
 from tests.simulator.flows.conftest import answer_booking, exchange, publish_booking, two_screens
 from tests.support.flow_endpoint import FlowEndpoint, public_pem_of, seal
 from tests.support.polling import HANGS_AFTER_S, poll_until
+from waypost.client.api_client import ApiClient
+from waypost.client.simulated_events import add_simulated_events
+from waypost.client.transports import HttpTransport
 
 TOKEN = {"flow_token": "token-1"}
 
@@ -136,6 +139,7 @@ MISTAKES: dict[str, tuple[Encrypt, str]] = {
                                   "must follow the encrypted data. It also did not flip"),
     "tag wrong":                 (encrypt_by(flip, lambda data: data[:-1] + bytes([data[-1] ^ 1])), "tag of AES-GCM is wrong"),
     "authenticated data":        (with_text_added, "used additional authenticated data"),
+    "cut off":                   (after_sealing(lambda body: body[: len(body) // 8 * 4]), "was cut off"),
     "another key":               (lambda _, vector, text: seal(bytes(16), vector, text), "used another key"),
     "CBC":                       (encrypt_by_cbc, "encrypted with AES-CBC"),
     "base64 twice":              (after_sealing(base64.b64encode), "in base64 twice"),
@@ -515,3 +519,30 @@ async def test_templates_of_the_operator_cannot_be_cloned(bench: Bench) -> None:
     refused = await bench.graph("POST", "1000000000000001/flows", json=flow)
 
     assert "clone_template" in refused.error["message"]
+
+
+async def test_requests_of_a_message_are_events_of_its_trace(
+    bench: Bench, endpoint: FlowEndpoint, flow_id: str
+) -> None:
+    await bench.send_from_phone()
+    parameters = {
+        "flow_message_version": "3", "flow_id": flow_id, "flow_cta": "Book", "flow_token": "t", "flow_action": "data_exchange",
+    }  # fmt: skip
+    interactive = {"type": "flow", "body": {"text": "Book"}, "action": {"name": "flow", "parameters": parameters}}
+    sent = await bench.send({"type": "interactive", "interactive": interactive})
+    wamid = sent.body["messages"][0]["id"]
+    endpoint.encrypt = encrypt_by(bytes)
+
+    opened = await bench.control("POST", f"phones/{ANN}/flow", {"message_id": wamid})
+    [stored] = (await bench.control("GET", f"messages/{wamid}/exchanges")).body["exchanges"][:1]
+    trace: dict[str, Any] = {"operator_message_id": wamid, "events": []}
+    client = ApiClient(HttpTransport(bench.base), {})
+    may_change = await add_simulated_events(lambda: client, trace)
+
+    assert opened.status == 200, opened.body
+    assert (stored["exchange"]["phone"], stored["exchange"]["request"]["action"]) == (ANN, "INIT")
+    assert may_change is True
+    [event, *_] = trace["events"]
+    assert event["event"] == "flow request"
+    assert event["detail"].startswith("INIT: status 200 in ")
+    assert event["detail"].endswith(" ms. The endpoint did not flip the bits of the initial vector.")

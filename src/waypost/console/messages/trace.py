@@ -40,7 +40,7 @@ from waypost.wire.redaction import HIDDEN_CODE, TextVisibility, redact_callback,
 LIFETIME_OVER_PREFIX: Final = "given up after the message's lifetime: "
 """Prefix of the failure reason that dispatch sets when a message's lifetime is over."""
 INVALID_RESPONSE_CODE: Final = 4002
-_OF_THE_PAGE: Final = ("is_open", "has_phones", "partner_id")
+_OF_THE_PAGE: Final = ("is_open", "has_phones", "partner_id", "has_more_events")
 """Members of a trace that only its page needs."""
 
 
@@ -131,12 +131,12 @@ async def show_trace(request: PageRequest) -> Response:
 async def live_trace(request: PageRequest) -> Response:
     """Stream the changes of the trace."""
     message_id = (await _read_trace(request, request.path_params["message_id"]))["id"]
-    simulated: list[dict[str, Any]] | None = None  # they never change
+    simulated: list[dict[str, Any]] | None = None  # once they no longer change
 
     async def render() -> Sequence[PageElement]:
         nonlocal simulated
         trace = await _read_trace(request, message_id, simulated=simulated)
-        if trace["operator_message_id"]:
+        if trace["operator_message_id"] and not trace["has_more_events"]:
             simulated = [event for event in trace["events"] if event["event"] == NOT_FETCHED]
         now = await _page_values(request, trace)
         part = partial(request.macro, TRACE_MACROS)
@@ -218,10 +218,11 @@ async def _read_trace(
     trace["callbacks"] = [redact_callback(callback, text=show_text) for callback in trace["callbacks"]]
     control = request.services.apis.control
     trace["has_phones"] = control is not None
+    trace["has_more_events"] = False
     if simulated is not None:
         trace["events"] = sorted([*trace["events"], *simulated], key=lambda event: event["at_ms"])
     elif control is not None:
-        await add_simulated_events(lambda: control, trace)
+        trace["has_more_events"] = await add_simulated_events(lambda: control, trace)
     await _add_waits(request, trace)
     return trace
 

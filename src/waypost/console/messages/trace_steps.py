@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from waypost.client.simulated_events import NOT_FETCHED
+from waypost.client.simulated_events import FLOW_REQUEST, NOT_FETCHED
 from waypost.console.callbacks.deliveries import delivery_status
 from waypost.console.messages.failure_explanations import FAILURES
 from waypost.console.web.formatting import format_number
@@ -194,6 +194,7 @@ TRACE_EVENT_TEXTS: Final = {
     "payment": (_OPERATOR, "info", "Payment updated"),
     "status": (_OPERATOR, "quiet", "Status ignored"),
     NOT_FETCHED: (_OPERATOR, "quiet", "Media not fetched"),
+    FLOW_REQUEST: (_OPERATOR, "quiet", "Request to the endpoint of the Flow"),
 }
 
 

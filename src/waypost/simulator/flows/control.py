@@ -14,6 +14,7 @@ from waypost.simulator.flows.exchanges import (
     EndpointExchange,
     StoredExchange,
     list_exchanges,
+    list_message_exchanges,
     omit_large,
 )
 from waypost.simulator.flows.model import FLOWS, Flow, content_of, save_flow
@@ -93,6 +94,12 @@ async def show_exchanges(
         if one.number > after and wamid in ("", one.exchange.wamid)
     ]
     return {"exchanges": found[-limit:]}
+
+
+@operation("GET", "/control/messages/{wamid}/exchanges", exchanges=list[StoredExchange])
+async def show_message_exchanges(state: SimulatorState, wamid: str) -> dict[str, Any]:
+    """Return the exchanges of the flow of one message with its endpoint, oldest first; none if it has no flow."""
+    return {"exchanges": await list_message_exchanges(state, wamid)}
 
 
 @operation("POST", "/control/flows/{flow_id}/exchanges")

@@ -90,6 +90,8 @@ def describe_undecryptable(key: bytes, vector: bytes, data: bytes, body: bytes) 
                 "The tag of AES-GCM is wrong, although the data is right: it was cut or changed, or the endpoint used "
                 f"additional authenticated data.{also}"
             )
+    if _apply_keystream(cipher, _flip(vector), data)[:2] == b'{"':
+        return "The response was cut off, or its end was changed: only its beginning can be decrypted."
     if any(_is_cbc(key, tried, data) for tried in (vector, _flip(vector))):
         return "The endpoint encrypted with AES-CBC; it must be AES-GCM."
     if (inner := _decode(data)) is not None and len(inner) > _TAG_BYTES and _is_encrypted(key, vector, inner):

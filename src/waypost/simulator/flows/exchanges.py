@@ -92,6 +92,11 @@ async def list_exchanges(state: SimulatorState, flow_id: str) -> list[StoredExch
     return list(found.values())
 
 
+async def list_message_exchanges(state: SimulatorState, wamid: str) -> list[StoredExchange]:
+    """Return the exchanges of one message that are kept, oldest first."""
+    return await state.store.read(lambda connection: _EXCHANGES.find_by_member_on(connection, "exchange.wamid", wamid))
+
+
 def omit_large(exchange: EndpointExchange) -> EndpointExchange:
     """Return an exchange as it is kept: without a request or response that is too large."""
     omitted: list[str] = []
