@@ -47,7 +47,10 @@ def run_action(flow: PlayableFlow, state: FlowState, action: dict[str, Any], tar
             return complete(flow, state, payload, files)
         case "data_exchange":
             payload, files = resolve_payload(evaluator, action)
-            return start_exchange(state, ExchangeRequest("data_exchange", state.screen_id, payload, files))
+            known = {
+                name: value for name, value in payload.items() if value is not None
+            }  # JSON has no undefined members
+            return start_exchange(state, ExchangeRequest("data_exchange", state.screen_id, known, files))
         case "update_data":
             payload, _ = resolve_payload(evaluator, action)
             memory = replace(state.memory, data=state.memory.data | payload)

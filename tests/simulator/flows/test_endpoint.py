@@ -521,6 +521,24 @@ async def test_templates_of_the_operator_cannot_be_cloned(bench: Bench) -> None:
     assert "clone_template" in refused.error["message"]
 
 
+async def test_data_that_the_screen_did_not_get_is_not_sent(bench: Bench, endpoint: FlowEndpoint) -> None:
+    content = two_screens()
+    asked = content["screens"][0]
+    asked["data"] = {"coupon": {"type": "string", "__example__": "x"}, "day": {"type": "string", "__example__": "x"}}
+    asked["layout"]["children"][0]["on-click-action"]["payload"] = {"coupon": "${data.coupon}", "day": "${data.day}"}
+    flow_id = await publish_booking(bench, endpoint, screens=content["screens"])
+    endpoint.respond = lambda request: (
+        {"screen": "ASK", "data": {"day": "Monday"}} if request["action"] == "INIT" else answer_booking(request)
+    )
+    preview = {"flow_id": flow_id, "flow_action": "data_exchange", "version": 1}
+    session = (await bench.control("POST", "flow-sessions", preview)).body["session_id"]
+
+    played = await bench.control("POST", f"flow-sessions/{session}/steps", {"steps": [{"tap": "Next"}]})
+
+    assert played.body["view"]["screen_id"] == "TIMES"
+    assert endpoint.requests[-1]["data"] == {"day": "Monday"}
+
+
 async def test_requests_of_a_message_are_events_of_its_trace(
     bench: Bench, endpoint: FlowEndpoint, flow_id: str
 ) -> None:
