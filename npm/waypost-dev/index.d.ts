@@ -163,6 +163,9 @@ export class Phone {
 export type FlowStep =
   | { fill: Record<string, unknown> }
   | { choose: Record<string, string> }
+  /** `content` is base64. */
+  | { upload: { name: string; content?: string; media_id?: string; mime_type?: string; file_name?: string } }
+  | { remove: Record<string, string> }
   | { tap: string }
   | { back: true }
   | { refresh: true }

@@ -10,6 +10,7 @@ from pytest_waypost.failures import NotSeen
 from pytest_waypost.partner import Partner
 from pytest_waypost.phone import Phone
 from tests.simulator.flows.test_sessions import ASK_AND_SHOW
+from tests.testing.test_partner import PIXEL
 
 
 @pytest.fixture
@@ -69,6 +70,50 @@ def test_closed_flow_is_opened_where_it_was_left_or_again(ann: Phone) -> None:
     assert ann.flow().back().screen == "ASK"
     assert ann.flow(restart=True).expect_screen("ASK", "Name").raw["view"]["components"][0].get("value") in (None, "")
 
+
+def test_file_of_a_picker_reaches_the_partner(partner: Partner) -> None:
+    partner.callbacks_to("", version=3)
+    flow_id = partner.publish_flow("receipt", PICKER)
+    button = {"type": "FLOW", "text": "Send", "flow_id": flow_id, "flow_action": "NAVIGATE", "navigate_screen": "FILE"}
+    template = partner.create_template("receipt", "A receipt?", category="MARKETING", buttons=[button])
+    ann = partner.phone("Ann")
+    partner.send_template(template, ann)
+
+    flow = ann.flow().upload("photo", PIXEL, "image/png", file_name="receipt.png").submit()
+
+    assert flow.response is not None
+    [photo] = flow.response["photo"]
+    assert (photo["mime_type"], photo["file_name"]) == ("image/png", "receipt.png")
+
+
+PICKER: dict[str, Any] = {
+    "version": "7.3",
+    "screens": [
+        {
+            "id": "FILE",
+            "title": "A receipt",
+            "terminal": True,
+            "layout": {
+                "type": "SingleColumnLayout",
+                "children": [
+                    {
+                        "type": "PhotoPicker",
+                        "name": "photo",
+                        "label": "Photo",
+                        "min-uploaded-photos": 1,
+                        "max-uploaded-photos": 1,
+                        "max-file-size-kb": 1000,
+                    },
+                    {
+                        "type": "Footer",
+                        "label": "Send",
+                        "on-click-action": {"name": "complete", "payload": {"photo": "${form.photo}"}},
+                    },
+                ],
+            },
+        }
+    ],
+}
 
 FLOWSO: list[dict[str, Any]] = [
     {"expect": {"screen": "ASK", "status": "ready", "history": ["ASK"]}},

@@ -84,6 +84,7 @@ class AsyncPlayedFlow(AsyncWrapper[PlayedFlow]):
     """A `PlayedFlow` that is awaited; what it shows is read from `original`."""
 
     fill = make_async(PlayedFlow.fill)
+    upload = make_async(PlayedFlow.upload)
     tap = make_async(PlayedFlow.tap)
     back = make_async(PlayedFlow.back)
     refresh = make_async(PlayedFlow.refresh)

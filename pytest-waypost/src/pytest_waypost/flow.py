@@ -3,6 +3,7 @@
 Steps have the form of the control API, or that of flowso. Source: flowso, skills/flowso/references/scenarios.md.
 """
 
+import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, cast
 
@@ -13,7 +14,7 @@ __tracebackhide__ = is_api_error
 
 _NOT_ALLOWED: Final = 409
 _TEXTS: Final = ("label", "text", "description", "helper_text", "error")
-_OWN_STEPS: Final = ("fill", "choose", "tap", "back", "refresh", "close")
+_OWN_STEPS: Final = ("fill", "choose", "upload", "remove", "tap", "back", "refresh", "close")
 _EXPECTED: Final = (
     "status", "screen", "title", "history", "data", "fields", "fieldErrors", "errorMessage", "canSubmit", "completion",
 )  # fmt: skip
@@ -65,6 +66,11 @@ class PlayedFlow:
     def fill(self, values: Mapping[str, Any] | None = None, /, **further: Any) -> Self:
         """Enter values of fields, by their names: a text, a flag, the id of an option, or a list of such."""
         return self._step({"fill": {**(values or {}), **further}})
+
+    def upload(self, picker: str, content: bytes, mime_type: str, *, file_name: str = "") -> Self:
+        """Add a file to a picker, by the picker's name."""
+        file = {"name": picker, "content": base64.b64encode(content).decode(), "mime_type": mime_type}
+        return self._step({"upload": {**file, "file_name": file_name}})
 
     def tap(self, target: str) -> Self:
         """Tap a button, link, item or option by its text, or by its path if several have it."""
@@ -122,7 +128,7 @@ class PlayedFlow:
     def play(self, scenario: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Self:
         """Carry out the steps of a scenario, which may come from a JSON file.
 
-        A step is one of the control API (`fill` with an object, `choose`, `tap`, `back`, `refresh`, `close`) or of flowso
+        A step is one of the control API (`fill` with an object, `choose`, `upload`, `tap`, `back`, …) or of flowso
         (`fill` with a name beside `value` or `valueFrom`, `submit`, `click` with or without `item`, `back`); either may
         have `expect`, which is compared with the screen after it: `status`, `screen`, `title`, `history`, `data`,
         `fields`, `fieldErrors`, `errorMessage`, `canSubmit`, `completion`. Errors of fields are compared
