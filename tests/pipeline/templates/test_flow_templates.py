@@ -64,6 +64,7 @@ def make_shown(flow_id: str, **action: Any) -> dict[str, Any]:
                 "type": "FLOW",
                 "text": "Book",
                 "flow_id": flow_id,
+                "flow_version": 1,
                 "flow_action": "navigate",
                 "screen": "START",
                 **action,

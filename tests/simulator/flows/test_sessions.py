@@ -418,3 +418,50 @@ async def test_oldest_sessions_are_deleted(bench: Bench) -> None:
     found = [(await bench.control("GET", f"flow-sessions/{one}")).status for one in (opened[0], opened[1], opened[-1])]
 
     assert found == [404, 200, 200]
+
+
+async def test_preview_plays_the_draft_or_a_published_version(bench: Bench) -> None:
+    flow_id = await publish_flow(bench, ASK_AND_SHOW)
+    text = json.dumps(ASK_AND_SHOW).replace("Name", "Full name")
+    form = aiohttp.FormData({"name": "flow.json", "asset_type": "FLOW_JSON"})
+    form.add_field("file", io.BytesIO(text.encode()), filename="flow.json", content_type="application/json")
+    await bench.graph("POST", f"{flow_id}/assets", data=form)
+
+    opened = [
+        await bench.control("POST", "flow-sessions", {"flow_id": flow_id, "version": version}) for version in (0, 1, 2)
+    ]
+
+    assert [one.status for one in opened] == [200, 200, 409]
+    shown = [(one.body["is_draft"], one.body["view"]["components"][0]["label"]) for one in opened[:2]]
+    assert shown == [(True, "Full name"), (False, "Name")]
+
+
+async def test_file_is_uploaded_by_its_media_id_and_can_be_removed(bench: Bench) -> None:
+    picker = {"type": "DocumentPicker", "name": "papers", "label": "Papers", "max-uploaded-documents": 1}
+    end = footer("Send", {"name": "complete", "payload": {"papers": "${form.papers}"}})
+    flow = {"version": "7.3", "screens": [screen("ONE", picker, end, terminal=True)]}
+    opened = await bench.control("POST", "flow-sessions", {"flow_json": json.dumps(flow)})
+    file = {"to": BUSINESS, "mime_type": "application/pdf", "file_name": "a.pdf"}
+    content = base64.b64encode(bytes(700_000)).decode()
+    stored = await bench.control("POST", "media", {**file, "content": content})
+    path = f"flow-sessions/{opened.body['session_id']}/steps"
+
+    upload = {"upload": {"name": "papers", "media_id": stored.body["media_id"]}}
+    added = await bench.control("POST", path, {"steps": [upload]})
+    second = await bench.control("POST", path, {"steps": [upload]})
+    [shown] = added.body["view"]["components"][0]["files"]
+    removed = await bench.control("POST", path, {"steps": [{"remove": {"papers": shown["media_id"]}}]})
+
+    assert (shown["file_name"], shown["mime_type"], shown["size_bytes"]) == ("a.pdf", "application/pdf", 700_000)
+    assert (second.status, second.body["rule"]) == (409, "papers: max-uploaded-documents is 1")
+    assert "files" not in removed.body["view"]["components"][0]
+
+
+async def test_session_is_played_by_one_call_at_a_time(bench: Bench, endpoint: FlowEndpoint) -> None:
+    await send_flow(bench, await publish_endpoint_flow(bench, endpoint))
+    await open_flow(bench)
+
+    both = await asyncio.gather(*(steps(bench, {"tap": "Next"}) for _ in range(2)))
+
+    assert sorted(one.status for one in both) == [200, 409]
+    assert len(played(endpoint)) == 1
