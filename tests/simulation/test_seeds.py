@@ -73,8 +73,7 @@ def test_seed_repeats_in_another_process_with_other_hashes(python: str) -> None:
 
 
 def test_seeds_repeat_on_postgresql_with_two_processes_other_hashes_and_real_delays(python: str) -> None:
-    # Of seeds 1 to 15, 6 and 11 do not repeat under load: in one of them a thread sometimes takes another statement
-    seeds = ("--seeds", "3-5", "--messages", "4")
+    seeds = ("--seeds", "4-6", "--messages", "4")  # in 6 a process stands still after so many waits for the server
     arguments = (*seeds, "--postgresql", "--processes", "2", "--verbose", "--quiet", "--jobs", "1")
     with ThreadPoolExecutor(2) as threads:
         runs = [

@@ -143,7 +143,7 @@ class LearnedNames:
     def __init__(self, connection: Connection, known: KnownNames) -> None:
         self._connection = connection
         self._known = known
-        self._pairs: set[_NamePair] = set()
+        self._pairs: dict[_NamePair, None] = {}  # in their order: it decides which of them is forgotten first
 
     def has(self, app_id: str, phone_number: str, other_name: str) -> bool:
         """Return True if the store has this pair."""
@@ -157,7 +157,7 @@ class LearnedNames:
             return False
         if not self._pairs:
             call_after_commit(self._connection, partial(self._known.update, self._pairs))
-        self._pairs.add(pair)
+        self._pairs[pair] = None
         return True
 
 

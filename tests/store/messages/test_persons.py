@@ -87,7 +87,7 @@ async def test_user_ids_are_stored_with_their_numbers_unless_another_row_is_conc
         "of another app": NumberWithUserId("another", ann, ANN, A),
     }
 
-    stored = {name: await database.write(add_user_ids, [user]) == {user} for name, user in reversed(given.items())}
+    stored = {name: await database.write(add_user_ids, [user]) == [user] for name, user in reversed(given.items())}
 
     assert {name for name, is_stored in stored.items() if is_stored} == {"new", "stored before"}
     assert [await database.write(find, None, user_id) for user_id in (A, B)] == [ann, ben]
@@ -98,7 +98,7 @@ async def test_many_user_ids_are_stored_at_once(database: Database) -> None:
     rows = [await database.write(find, number) for number in numbers]
     users = [NumberWithUserId(APP.id, row, number, f"US.{number}") for row, number in zip(rows, numbers, strict=True)]
 
-    assert await database.write(add_user_ids, users) == set(users)
+    assert await database.write(add_user_ids, users) == users
 
     assert [await database.write(find, None, user.user_id) for user in users] == rows
 

@@ -327,7 +327,7 @@ def get_or_create_recipients(
     return ids
 
 
-def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId]) -> set[NumberWithUserId]:
+def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId]) -> list[NumberWithUserId]:
     """Store business-scoped ids with the numbers that they belong to, where neither is anybody else's.
 
     These are nearly all: the operator gives a user id with the first status to a number. The others change more than
@@ -337,14 +337,14 @@ def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId
         identities: each number and each user id of an app at most once.
 
     Returns:
-        Those that the store has now.
+        Those that the store has now, in the same order.
     """
     app_ids = set(map(attrgetter("app_id"), identities))
     by_number = _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, set(map(attrgetter("phone_number"), identities)))
     by_user_id = _NAMED_BY_USER_ID.run(connection, app_ids, set(map(attrgetter("user_id"), identities)))
     users = {(row.app_id, row.phone_number): row for row in by_number if row.same_as is None}
     used_ids = set(map(attrgetter("app_id", "user_id"), by_user_id))
-    stored: set[NumberWithUserId] = set()
+    stored: list[NumberWithUserId] = []
     new: list[tuple[str, int]] = []
     for identity in identities:
         row = users.get((identity.app_id, identity.phone_number))
@@ -354,7 +354,7 @@ def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId
             if (identity.app_id, identity.user_id) in used_ids:
                 continue
             new.append((identity.user_id, row.id))
-        stored.add(identity)
+        stored.append(identity)
     _SET_USER_IDS.run(connection, sorted(new, key=itemgetter(1)))
     return stored
 
