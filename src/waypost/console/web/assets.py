@@ -45,15 +45,20 @@ ASSET_MEDIA_TYPES: Final = {
 _IMMUTABLE: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
+_PACKAGES: Final = ("waypost.console", "waypost.flow_pages")
+"""Whose `static/` is served: the console's, and that of the player of Flows."""
+
+
 class Assets:
     """All files of `static/`. Their path contains one digest of all files, so that modules can import each other."""
 
     @cached_property
     def files(self) -> dict[str, tuple[str, bytes]]:
         """Media type and bytes by path, read with the first request."""
-        root = Path(str(resources.files("waypost.console"))) / "static"
+        roots = [Path(str(resources.files(package))) / "static" for package in _PACKAGES]
         return {
             path.relative_to(root).as_posix(): (ASSET_MEDIA_TYPES[path.suffix], path.read_bytes())
+            for root in roots
             for path in sorted(root.rglob("*"))
             if path.suffix in ASSET_MEDIA_TYPES
         }
