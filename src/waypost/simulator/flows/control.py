@@ -55,13 +55,14 @@ class PublishedContent(Struct):
     name=str,
     status=str,
     content=dict[str, Any],
+    asset=str,
     warnings=list[dict[str, Any]],
     published=list[PublishedContent],
 )
 async def show_flow(flow: PathFlow) -> dict[str, Any]:
-    """Return a flow's status, its uploaded content with what a handset would cut, and the published versions."""
+    """Return a flow's status, its uploaded text and content with what a handset would cut, and its published versions."""
     published = [{"number": one.number, "content": content_of(one.asset)} for one in flow.published]
-    members = {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
+    members = {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content", "asset")}
     warnings = (await asyncio.to_thread(check_flow_json, flow.asset)).warnings if flow.asset else []
     return {**members, "warnings": warnings, "published": published}
 

@@ -37,6 +37,7 @@ from waypost.simulator.flows.model import (
     find_flow_by_name,
     save_flow,
 )
+from waypost.simulator.flows.preview_links import PREVIEW_LIFETIME_MS, preview_link
 from waypost.simulator.flows.publishing import check_publishable, flow_error, flow_health
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
@@ -51,7 +52,6 @@ FLOW_FILES: Final = "flow_assets"
 _ASSET_NAME: Final = "flow.json"
 _ASSET_TYPE: Final = "FLOW_JSON"
 _ASSET_LINK_LIFETIME_MS: Final = 3600 * 1000
-_PREVIEW_LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
 _MAX_ASSET_FIELD_BYTES: Final = 4096
 _MAX_NAME_CHARS: Final = 200
 _MAX_URI_CHARS: Final = 2048
@@ -370,11 +370,8 @@ _FLOW_NODE: Final = NodeKind[_FlowView](
 def show_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
     """Return a flow's fields; among them a metric of its endpoint, if it has had enough requests."""
     account = state.accounts.by_id[flow.waba_id]
-    until_ms = state.clock.now_ms() + _PREVIEW_LIFETIME_MS
-    preview = {
-        "preview_url": signed_link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
-        "expires_at": _iso(until_ms),
-    }
+    until_ms = state.clock.now_ms() + PREVIEW_LIFETIME_MS
+    preview = {"preview_url": preview_link(call.origin, flow, account.token, until_ms), "expires_at": _iso(until_ms)}
     fields = call.query.get("fields", "")
     query = read_metric_query(fields)
     metric = find_metric(state, flow.flow_id, query) if query is not None else None

@@ -6,8 +6,10 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 from starlette.requests import Request
 
+from waypost.base.json_values import object_of
 from waypost.flow_player import player
 from waypost.flow_player.play_state import StepNotAllowed
+from waypost.flow_player.playable import PlayableFlow
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, find
 from waypost.simulator.apis.field_types import Id, Name
@@ -35,7 +37,8 @@ operation = ControlOperations()
 class FlowPreviewBody(ControlBody, frozen=True, kw_only=True):
     """A preview: of a flow, of a text, or of a text with the endpoint of a flow.
 
-    Without a text the draft is played; with `version` that published version.
+    Without a text the draft is played; with `version` that published version. `uses_examples` gives the first screen the
+    examples of its data that `data` does not have. `phone_number_id` is the number by whose key requests are encrypted.
     """
 
     flow_id: Id | None = None
@@ -45,6 +48,8 @@ class FlowPreviewBody(ControlBody, frozen=True, kw_only=True):
     flow_action: Literal["navigate", "data_exchange"] = "navigate"
     screen: Annotated[str, Meta(max_length=256)] = ""
     data: dict[str, Any] = field(default_factory=dict[str, Any])
+    uses_examples: bool = False
+    phone_number_id: Annotated[str, Meta(max_length=64)] = ""
 
 
 @operation("POST", "/control/flow-sessions")
@@ -60,6 +65,7 @@ async def open_preview(state: SimulatorState, request: Request, body: FlowPrevie
         playable = await load_playable(text)
     session = FlowSession(
         session_id=state.ids.new(),
+        phone_number_id=body.phone_number_id,
         flow_id=body.flow_id or "",
         version=0 if body.flow_json else body.version,
         is_draft=bool(body.flow_json) or not body.version,
@@ -68,9 +74,12 @@ async def open_preview(state: SimulatorState, request: Request, body: FlowPrevie
         opened_ms=state.clock.now_ms(),
     )
     play = FlowPlay(state, session, flow, playable, origin_of(request))
+    data = body.data
+    if body.uses_examples and body.flow_action == "navigate":
+        data = example_data(playable, body.screen or playable.entry_screen) | data
     try:
         opened = player.open_flow(
-            playable, flow_token=body.flow_token, action=body.flow_action, screen=body.screen, data=body.data
+            playable, flow_token=body.flow_token, action=body.flow_action, screen=body.screen, data=data
         )
     except StepNotAllowed as error:
         raise ControlApiError(error.target, error.rule, error.accepted, status=409) from None
@@ -78,6 +87,14 @@ async def open_preview(state: SimulatorState, request: Request, body: FlowPrevie
     session = replace(session, state=play.state)
     await state.transact(lambda transaction: save_session(transaction, session, is_opened=True))
     return view_session(state, session, playable, play.events)
+
+
+def example_data(playable: PlayableFlow, screen_id: str) -> dict[str, Any]:
+    """Return the examples of a screen's data; empty if there is no such screen."""
+    screen = playable.screens.get(screen_id)
+    declared = screen.declared_data if screen is not None else {}
+    examples = {name: object_of(schema).get("__example__") for name, schema in declared.items()}
+    return {name: example for name, example in examples.items() if example is not None}
 
 
 @operation("GET", "/control/flow-sessions/{session_id}")

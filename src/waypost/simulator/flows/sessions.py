@@ -22,8 +22,10 @@ from waypost.simulator.flows.model import BLOCKED, DEPRECATED, FLOWS, MAX_PUBLIS
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 
-MAX_OWNER_SESSIONS: Final = 20
-"""Of one phone, and of previews; the oldest are deleted."""
+MAX_PHONE_SESSIONS: Final = 20
+"""Of one phone; the oldest are deleted."""
+MAX_PREVIEW_SESSIONS: Final = 200
+"""Of all previews: an editor opens one with each change."""
 _TRIM: Final = (
     "DELETE FROM state WHERE kind=:kind AND owner=:owner AND position <= (SELECT position FROM state "
     "WHERE kind=:kind AND owner=:owner ORDER BY position DESC LIMIT 1 OFFSET :kept)"
@@ -191,7 +193,12 @@ def save_session(transaction: Transaction, session: FlowSession, *, is_opened: b
     if is_opened:
         transaction.run(FLOW_SESSIONS.delete_statement(session.session_id, owner))
     transaction.run(FLOW_SESSIONS.save_statement(session, session.session_id, owner))
-    transaction.run((_TRIM, {"kind": FLOW_SESSIONS.name, "owner": owner, "kept": MAX_OWNER_SESSIONS}))
+    transaction.run(
+        (
+            _TRIM,
+            {"kind": FLOW_SESSIONS.name, "owner": owner, "kept": MAX_PHONE_SESSIONS if owner else MAX_PREVIEW_SESSIONS},
+        )
+    )
 
 
 @contextmanager

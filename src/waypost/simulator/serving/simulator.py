@@ -18,6 +18,7 @@ from waypost.simulator.business_app.connection import start_business_apps
 from waypost.simulator.faults.fault_reading import Scenario
 from waypost.simulator.faults.model import arm_scenario
 from waypost.simulator.flows.monitor import start_endpoint_monitor
+from waypost.simulator.flows.preview_pages import PreviewPages, is_preview_path
 from waypost.simulator.flows.uploads import FLOW_FILE_PREFIX, FLOW_UPLOADS
 from waypost.simulator.handsets.actions import send_message
 from waypost.simulator.handsets.control_actions import WriteBody, send_from_phone
@@ -43,7 +44,7 @@ from waypost.simulator.webhooks.webhooks import retry_now, start_loops, start_we
 
 
 class SimulatorApplication:
-    """Dispatches each request to the control API, the window of embedded signup, or the Graph API.
+    """Dispatches each request to the control API, the window of embedded signup, a preview, or the Graph API.
 
     Its lifespan does nothing: the server's caller opens the simulator.
     """
@@ -52,6 +53,7 @@ class SimulatorApplication:
         self._graph = GraphApi(state)
         self._control = ControlApi(state)
         self._window = WindowPages(state)
+        self._previews = PreviewPages(state)
         self.active_requests = 0
         """Number of Graph API requests in flight."""
 
@@ -68,6 +70,9 @@ class SimulatorApplication:
                 return
             if is_window_path(scope["path"]):
                 await self._window(scope, receive, send)
+                return
+            if is_preview_path(scope["path"]):
+                await self._previews(scope, receive, send)
                 return
             self.active_requests += 1
             try:
