@@ -175,6 +175,7 @@ ELSEWHERE: Final = {  # how-to pages whose commands are not pasted here: another
     "use-the-command-line":     "test_use_the_command_line: a recorded session, compared line by line",
     "use-the-console":          "pages of a browser, in tests/console",
     "users-without-a-number":   "no commands to paste",
+    "write-a-flow":             "pages of a browser, in tests/console/flows",
 }
 # fmt: on
 

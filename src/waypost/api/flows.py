@@ -127,6 +127,14 @@ class FlowMembers(Struct):
     fields: Annotated[str, Field("The members to return, separated by commas; all when absent.", "id,name,status")] = ""
 
 
+class ListedFlowMembers(Struct):
+    """The members of each flow to return."""
+
+    fields: Annotated[
+        str, Field("The members to return, separated by commas; the operator's choice when absent.", "id,name,status")
+    ] = ""
+
+
 class FlowFile(Struct):
     """A flow's JSON, as a form in parts."""
 
@@ -180,19 +188,26 @@ def _creation_error(error: ApiError) -> ApiError:
     return error
 
 
-@operation("GET", f"{APP}/flows", list[dict[str, Any]])
-async def list_flows(call: AppCall) -> list[Any]:
+@operation("GET", f"{APP}/flows", list[dict[str, Any]], errors=(ErrorCode.FIELD_BROKEN,))
+async def list_flows(call: AppCall, query: ListedFlowMembers) -> list[Any]:
     """Return the flows of the app's business account as a bare list."""
-    return (await call.graph_page(f"{call.account}/flows", {"limit": MAX_FLOWS}))["data"]
+    members = _requested_members(query.fields)
+    chosen = {"fields": ",".join(members)} if members else {}
+    return (await call.graph_page(f"{call.account}/flows", {"limit": MAX_FLOWS, **chosen}))["data"]
 
 
 @operation("GET", _FLOW, OperatorObject, errors=(ErrorCode.FIELD_BROKEN,))
 async def show_flow(call: AppCall, query: FlowMembers) -> dict[str, Any]:
     """Return one flow with the requested fields."""
-    requested = [name.strip() for name in query.fields.split(",") if name.strip()]
+    members = _requested_members(query.fields) or FLOW_FIELDS
+    return await call.graph("GET", await _flow_in_path(call), query={"fields": ",".join(members)})
+
+
+def _requested_members(text: str) -> list[str]:
+    requested = [name.strip() for name in text.split(",") if name.strip()]
     if any(name not in FLOW_FIELDS for name in requested):
         raise ApiError(ErrorCode.FIELD_BROKEN, f"fields must be some of {','.join(FLOW_FIELDS)}.")
-    return await call.graph("GET", await _flow_in_path(call), query={"fields": ",".join(requested or FLOW_FIELDS)})
+    return requested
 
 
 @operation("PUT", _FLOW, _CHANGED, errors=(ErrorCode.FIELD_MISSING,))

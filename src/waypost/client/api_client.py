@@ -79,7 +79,9 @@ class ApiClient:
         content = None if body is None else encode_json(body)
         return read_json_response(await self._transport(method, path, headers, content), f"{method} {path}")
 
-    async def file(self, path: str, content: bytes | RereadableFile, *, name: str, media_type: str) -> Any:
+    async def file(
+        self, path: str, content: bytes | RereadableFile, *, name: str, media_type: str, method: str = "POST"
+    ) -> Any:
         """Upload a file as the field `file` of a multipart form; return the JSON response."""
         digest = sha256()
         async for chunk in file_chunks(content):
@@ -94,7 +96,7 @@ class ApiClient:
         parts = (head.encode(), content, f"\r\n--{boundary}--\r\n".encode())
         body = (chunk for part in parts async for chunk in file_chunks(part))
         headers = {**self._headers, "Content-Type": f"multipart/form-data; boundary={boundary}"}
-        return read_json_response(await self._transport("POST", path, headers, body), f"POST {path}")
+        return read_json_response(await self._transport(method, path, headers, body), f"{method} {path}")
 
     async def plain_file(self, path: str, content: RereadableFile) -> Any:
         """Upload a file as the body itself, in chunks; return the JSON response."""

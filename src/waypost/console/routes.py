@@ -12,6 +12,9 @@ from waypost.console import guard, partners, requests, sign_in
 from waypost.console.callbacks import deliveries, replays, response_times, snippets, subscriptions
 from waypost.console.conversations import listing as conversations
 from waypost.console.conversations import thread
+from waypost.console.flows import editor as flow_editor
+from waypost.console.flows import listing as flows
+from waypost.console.flows import play as flow_play
 from waypost.console.messages import listing as messages
 from waypost.console.messages import trace
 from waypost.console.onboarding import page as onboarding
@@ -21,6 +24,7 @@ from waypost.console.page_tools import Command, PageTable, action_command
 from waypost.console.palette import list_commands, search_commands
 from waypost.console.phones import actions as phone_actions
 from waypost.console.phones import business as business_phone
+from waypost.console.phones import flows as phone_flows
 from waypost.console.phones import page as phones
 from waypost.console.phones import script as phone_script
 from waypost.console.phones import sending as phone_sending
@@ -78,7 +82,6 @@ _ONBOARDING: Final = _audited(
 _PHONES_OF_SIMULATOR: Final = (
     live_row("/phones/live", phones.live_phones, "updates of them"),
     part_row("/phones/media/{media_id}", phones.show_media, "a media file"),
-    part_row("/phones/flows/{flow_id}", phones.show_flow, "the form of a flow"),
     part_row("/phones/{phone}/handset", phones.show_handset, "one phone with another chat open"),
     part_row("/phones/{phone}/chats/{number}/older", phones.show_older, "older messages of a chat"),
     *(
@@ -98,6 +101,7 @@ _PHONES_OF_SIMULATOR: Final = (
                 "/items/{position}/contact", phone_actions.share_contact, "respond to a request for contact data"
             ),
             action_row("/items/{position}/react", phone_actions.react, "react to a message"),
+            action_row("/items/{position}/flow", phone_flows.play_flow, "open or play the flow of a message"),
             action_row("/number", phone_actions.change_number, "change the number"),
         )
     ),
@@ -129,6 +133,19 @@ _TEMPLATES: Final = rows_at(
     action_row("/{template_id}/edit", editor.write_edit, "preview, check, change or submit it"),
     action_row("/{template_id}/send", template.send_template, "send it"),
     action_row("/{template_id}/delete", template.delete_template, "delete it"),
+)
+_FLOWS: Final = rows_at(
+    "/apps/{app_id}/flows",
+    page_row("", flows.show_flows, "Flows", nav="app"),
+    action_row("", flows.create_flow, "create a Flow"),
+    action_row("/check", flow_editor.check_draft, "check a text"),
+    page_row("/{flow_id}", flow_editor.show_editor, "editor of a Flow"),
+    action_row("/{flow_id}/play", flow_play.play_draft, "play its text"),
+    action_row("/{flow_id}/save", flow_editor.save_draft, "upload its text"),
+    action_row("/{flow_id}/publish", flow_editor.publish_flow, "publish it"),
+    action_row("/{flow_id}/deprecate", flow_editor.deprecate_flow, "deprecate it"),
+    action_row("/{flow_id}/delete", flow_editor.delete_flow, "delete it"),
+    action_row("/{flow_id}/change", flow_editor.change_flow, "change its name or endpoint"),
 )
 _MESSAGES: Final = (
     *messages.MESSAGES.routes("Messages", tab="Sent", nav="app"),
@@ -332,6 +349,7 @@ SECTIONS: Final = (  # in the order of the navigation; the name is that of its i
     Section("onboarding", "Onboarding", _ONBOARDING),
     Section("phones", "Phones", PHONES),
     Section("templates", "Templates", _TEMPLATES),
+    Section("flows", "Flows", _FLOWS),
     Section("messages", "Messages", _MESSAGES),
     Section("callbacks", "Callbacks", _CALLBACKS),
     Section("simulator", "Simulator", SIMULATOR),

@@ -67,7 +67,7 @@ def render_log(events: Sequence[Mapping[str, Any]]) -> str:
     """Return list items of what steps have caused; empty if nothing.
 
     Args:
-        events: as the control API lists them; and `screen`, which was shown after `before`; and `refused`, by `reason`.
+        events: as the control API lists them; and `screen`, which was shown after `before`; and `rejected`, by `reason`.
     """
     return _templates().get_template("log.html").render(events=events).strip() if events else ""
 

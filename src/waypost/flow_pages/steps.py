@@ -37,7 +37,7 @@ def read_step(fields: Mapping[str, str]) -> dict[str, Any]:
 
 def build_response(
     view: PlayerView, element: PlayerElement, events: Sequence[Mapping[str, Any]] = (), *,
-    step: str = "", screen_before: str = "", refusal: str = "",
+    step: str = "", screen_before: str = "", rejection: str = "",
 ) -> dict[str, Any]:  # fmt: skip
     """Return the response to a step, as JSON.
 
@@ -45,16 +45,16 @@ def build_response(
         events: what the step has caused, as the control API lists it.
         step: its name; errors beside the fields say why a press is refused.
         screen_before: the screen that was shown; empty: none was.
-        refusal: why the handset does not allow the step; empty: it does.
+        rejection: why the handset does not allow the step; empty: it does.
     """
     opened = next((str(one.get("url", "")) for one in reversed(events) if one.get("type") == "opened_url"), "")
     moved = view.state in ("screen", "busy") and view.screen_id != screen_before
     navigations = [{"type": "screen", "screen": view.screen_id, "before": screen_before}] if moved else []
-    refusals = [{"type": "refused", "reason": refusal}] if refusal else []
+    rejections = [{"type": "rejected", "reason": rejection}] if rejection else []
     is_explained = step == "press" and any(one.error for one in view.components)
     return {
         "pieces": [{"id": element.id, "html": render_player(view, element, opened_url=opened)}],
-        "log": render_log([*events, *navigations, *refusals]),
-        "refused": bool(refusal),
-        "message": "" if is_explained else refusal,
+        "log": render_log([*events, *navigations, *rejections]),
+        "rejected": bool(rejection),
+        "message": "" if is_explained else rejection,
     }

@@ -45,17 +45,6 @@ AXE: Final = resources.files("axe_playwright_python") / "axe.min.js"
 PAGE_REQUEST: Final = cast("PageRequest", SimpleNamespace(session=SimpleNamespace(csrf="the-token"), zone=UTC_ZONE))
 ASSETS: Final = Assets()
 PAGES: Final = PageRenderer(ASSETS, ManualClock(NOW_MS))
-FORM: Final[dict[str, Any]] = {
-    "version": "7.0",
-    "screens": [{"id": "TABLE", "title": "A table", "terminal": True, "layout": {"type": "SingleColumnLayout", "children": [
-        {"type": "Form", "name": "form", "children": [
-            {"type": "TextHeading", "text": "When will you come? <b>"},
-            {"type": "TextInput", "name": "guests", "label": "Guests", "input-type": "number", "required": True},
-            {"type": "Dropdown", "name": "where", "label": "Where", "data-source": [{"id": "in", "title": "Inside"}, {"id": "out", "title": "Terrace"}]},
-            {"type": "CheckboxGroup", "name": "menu", "label": "Menus", "data-source": [{"id": "vegan", "title": "Vegan"}, {"id": "fish", "title": "Fish"}]},
-            {"type": "OptIn", "name": "news", "label": "News"},
-            {"type": "Footer", "label": "Reserve", "on-click-action": {"name": "complete", "payload": {}}}]}]}}],
-}  # fmt: skip
 SHOW_BUBBLES: Final = """(html) => {
   const main = document.querySelector("#main");
   main.innerHTML = `<h1>Bubbles</h1><div class="bubble-wall" id="wall">${html}</div>`;
@@ -123,7 +112,6 @@ async def wall(browser: Browser, module_console: ConsoleClient) -> AsyncGenerato
     tabs = Tabs(browser, module_console)
     wall = Wall(await tabs("/settings/password"))  # a page without a stream
     await wall.page.route("**/bubbles/**", wall.respond)
-    await wall.page.route("**/phones/flows/77", lambda route: route.fulfill(status=204))
     yield wall
     await wall.page.context.close()
     assert wall.tab.errors == []
@@ -133,16 +121,6 @@ async def wall(browser: Browser, module_console: ConsoleClient) -> AsyncGenerato
 def render(item: dict[str, Any]) -> str:
     [message] = prepare_messages([item], lambda media_id: {"url": f"/bubbles/{media_id}"})
     return PAGES.render_macro(FILE, "bubble", UTC_ZONE, message, PAGE_REQUEST, f"/bubbles/{item['wamid']}")
-
-
-async def publish_flow(console: ConsoleClient, form: dict[str, Any]) -> str:
-    """Publish a flow of the demo's account; return its ID."""
-    flow = {"name": "table", "categories": ["OTHER"], "flow_json": json.dumps(form), "publish": True}
-    url = f"{console.running.graph_url}/{demo.GRAPH_VERSION}/{demo.WABA_ID}/flows"
-    headers = {"Authorization": f"Bearer {demo.GRAPH_TOKEN}"}
-    async with console.http.post(url, json=flow, headers=headers) as response:
-        assert response.status == 200, await response.text()
-        return str((await response.json())["id"])
 
 
 def render_all_bubbles() -> list[str]:
@@ -240,65 +218,20 @@ async def test_more_than_three_buttons_are_behind_all_options(wall: Wall) -> Non
 
 
 async def test_form_is_sent_as_one_object_and_stays_open_while_the_bubble_changes(wall: Wall) -> None:
-    item = business_message("flow")
+    item = business_message("address")
     await wall.show_bubbles([render(item)])
-    await button(wall.page, "Book a table").click()
-    sheet = wall.page.get_by_role("dialog", name="Book a table")
-    await sheet.get_by_label("Field 1").fill("people")
-    await sheet.get_by_label("Value").first.fill("2")
+    await wall.page.locator("[data-sheet]").click()
+    sheet = wall.page.get_by_role("dialog")
+    await sheet.get_by_label("Name").fill("Ann")
 
     await wall.update({**item, "state": "read"})
     await expect(wall.page.locator(".bubble-ticks.is-read")).to_have_count(1)
-    await sheet.get_by_role("button", name="Send").click()
+    await sheet.get_by_role("button", name="Send address").click()
 
     path, fields = await wall.next_post()
-    assert path == "/bubbles/flow/respond"
-    assert json.loads(fields["response"]) == {"people": "2"}
+    assert path == "/bubbles/address/respond"
+    assert json.loads(fields["response"]) == {"name": "Ann"}
     await expect(sheet).to_be_hidden()
-
-
-async def test_form_of_a_flow_has_the_fields_of_its_definition(wall: Wall, module_console: ConsoleClient) -> None:
-    flow_id = await publish_flow(module_console, FORM)
-    await wall.show_bubbles(
-        [render(business_message("flow", buttons=[{"index": 0, "type": "FLOW", "text": "Book", "flow_id": flow_id}]))]
-    )
-    await button(wall.page, "Book").click()
-    sheet = wall.page.get_by_role("dialog", name="Book")
-
-    await expect(sheet.get_by_label("Guests")).to_be_focused()
-    await sheet.get_by_role("button", name="Reserve").click()
-    assert wall.posted == []  # a field that is required is empty
-    await sheet.get_by_label("Guests").fill("2")
-    await sheet.get_by_label("Where").select_option("Terrace")
-    await sheet.get_by_label("Vegan").check()
-    await sheet.get_by_label("News").check()
-    await sheet.get_by_role("button", name="Reserve").click()
-
-    _, fields = await wall.next_post()
-    assert json.loads(fields["response"]) == {
-        "guests": "2", "where": "out", "menu": ["vegan"], "news": True,
-    }  # fmt: skip
-
-
-async def test_flow_of_another_account_is_not_found(module_console: ConsoleClient) -> None:
-    await module_console.get("/phones/flows/123", status=404)
-    await module_console.get("/phones/flows/x%2Fy", status=404)
-
-
-async def test_form_accepts_json_and_rejects_invalid_json(wall: Wall) -> None:
-    await wall.show_bubbles([render(business_message("flow"))])
-    await button(wall.page, "Book a table").click()
-    await wall.page.get_by_text("Enter JSON instead").click()
-    text = wall.page.get_by_label("Response as JSON")
-
-    await text.fill("{oops")
-    await button(wall.page, "Send").click()
-    assert await text.evaluate("(one) => one.validationMessage") == "Invalid JSON."
-    await text.fill('{"seats": [1, 2]}')
-    await button(wall.page, "Send").click()
-
-    _, fields = await wall.next_post()
-    assert json.loads(fields["response"]) == {"seats": [1, 2]}
 
 
 async def test_address_permission_location_and_contact_requests_post_their_responses(wall: Wall) -> None:

@@ -1,14 +1,12 @@
 """Previews of drafts: the same as what a phone shows when the template is approved and sent."""
 
-import json
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from tests.console.support.bubble_samples import DRAFTS, UNTIL_MS, business_message, template_message
 from waypost.console.bubbles.buttons import BUTTON_BEHAVIOURS
-from waypost.console.bubbles.flow_forms import parse_screens
 from waypost.console.bubbles.items import add_media_data, prepare_messages, quote_of
 from waypost.console.bubbles.previews import draft_message, message_view
 from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
@@ -153,32 +151,3 @@ def test_media_get_the_data_of_the_page_and_external_media_are_not_loaded() -> N
     assert external.header is not None
     assert external.header.medium is not None
     assert (external.header.medium.url, external.header.medium.external_host) == ("", "a.test")
-
-
-def test_fields_of_a_flow_are_read_through_forms_and_branches() -> None:
-    field = {"type": "TextInput", "name": "a", "label": "A"}
-    branches = {"type": "If", "then": [field], "else": [{**field, "name": "b"}]}
-    cases = {"type": "Switch", "cases": {"x": [{**field, "name": "c"}]}}
-    layout = {"children": [{"type": "Form", "children": [branches, cases, {"type": "Image"}]}]}
-    [screen] = parse_screens({"screens": [{"id": "ONE", "layout": layout}, {"id": "EMPTY"}]})
-
-    assert [part.name for part in screen.parts] == ["a", "b", "c"]
-    assert screen.title == "ONE"
-
-
-MALFORMED_FLOWS: Final = (
-    "null", "[]", '{"screens": 1}', '{"screens": [{"layout": {"children": [1, {"type": []}]}}]}',
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("screens", MALFORMED_FLOWS)
-def test_malformed_flow_has_no_form(screens: str) -> None:
-    assert parse_screens(json.loads(screens)) == []
-
-
-def test_deeply_nested_flow_is_read_to_a_limit() -> None:
-    component: dict[str, Any] = {"type": "TextInput", "name": "deep"}
-    for _ in range(100):
-        component = {"type": "Form", "children": [component]}
-
-    assert parse_screens({"screens": [{"layout": component}]}) == []

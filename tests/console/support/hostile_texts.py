@@ -2,10 +2,11 @@
 
 import asyncio
 import base64
+import json
 from typing import Any, Final
 
 from tests.console.support.pictures import picture
-from tests.console.support.scene import ANN, BEN, Scene
+from tests.console.support.scene import ANN, BEN, SCREENS, Scene
 from tests.console.support.story import ORDERS, make_credentials, name_values
 from tests.support.callback_sink import ReceivedCallback
 from tests.support.media_samples import sample
@@ -55,6 +56,9 @@ async def populate(scene: Scene) -> None:
         },
     )  # fmt: skip
     await make_credentials(scene)
+    await scene.publish_flow(
+        EVIL, json.loads(json.dumps(SCREENS).replace("When will you come?", EVIL.replace('"', "'")))
+    )
     await name_values(scene)
 
 

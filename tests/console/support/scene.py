@@ -137,16 +137,17 @@ class Scene:
             assert response.status == 200, body
         return body["handleId"]["message"] if as_sample else body["mediaId"]
 
-    async def publish_flow(self) -> str:
+    async def publish_flow(self, name: str = "booking", content: Mapping[str, Any] = SCREENS) -> str:
         """Create and publish a flow by the API; return its ID."""
         flows = f"{self.console.base_url}/partner/app/{self.console.app_id}/flows"
-        flow = {"name": "booking", "categories": ["APPOINTMENT_BOOKING"]}
+        flow = {"name": name, "categories": ["APPOINTMENT_BOOKING"]}
         async with self.console.http.post(flows, json=flow, headers=self._token) as created:
             assert created.status == 200, await created.text()
             flow_id = (await created.json())["id"]
         form = aiohttp.FormData({"name": "flow.json", "asset_type": "FLOW_JSON"})
-        content = json.dumps(SCREENS).encode()
-        form.add_field("file", content, filename="flow.json", content_type="application/json")
+        form.add_field(
+            "file", json.dumps(content, indent=2).encode(), filename="flow.json", content_type="application/json"
+        )
         async with self.console.http.put(f"{flows}/{flow_id}/assets", data=form, headers=self._token) as uploaded:
             assert uploaded.status == 200, await uploaded.text()
         async with self.console.http.post(f"{flows}/{flow_id}/publish", headers=self._token) as published:

@@ -20,7 +20,7 @@ from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, SECRET, WABA, Ben
 from tests.support.flow_components import footer, navigate, screen, text_data
 from tests.support.flow_endpoint import PING_RESPONSE, FlowEndpoint, public_pem, running_flow_endpoint
 from tests.support.polling import HANGS_AFTER_S
-from waypost.simulator.flows.sessions import MAX_PHONE_SESSIONS
+from waypost.simulator.flows.sessions import MAX_PREVIEW_SESSIONS
 
 NAME = {"type": "TextInput", "name": "name", "label": "Name", "required": True, "min-chars": 2}
 ASK_AND_SHOW: dict[str, Any] = {
@@ -412,7 +412,7 @@ async def test_wrong_step_is_named(bench: Bench, body: dict[str, Any], field: st
 async def test_oldest_sessions_are_deleted(bench: Bench) -> None:
     opened = [
         (await bench.control("POST", "flow-sessions", {"flow_json": json.dumps(ASK_AND_SHOW)})).body["session_id"]
-        for _ in range(MAX_PHONE_SESSIONS + 1)
+        for _ in range(MAX_PREVIEW_SESSIONS + 1)
     ]
 
     found = [(await bench.control("GET", f"flow-sessions/{one}")).status for one in (opened[0], opened[1], opened[-1])]

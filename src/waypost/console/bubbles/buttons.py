@@ -1,9 +1,9 @@
 """Buttons of a message bubble: a table with the look and the tap behaviour of each kind."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from waypost.base.json_values import integer_or_none, object_of, objects_in
+from waypost.base.json_values import integer_or_none, objects_in
 from waypost.console.bubbles.formatting import safe_link
 from waypost.console.bubbles.items import money, text_of
 
@@ -67,7 +67,6 @@ class ButtonView:
     note: str = ""  # remark for the console's user
     catalog_id: str = ""
     items: tuple[dict[str, str], ...] = ()  # products of a catalog or product list: `id` and `section`
-    flow_data: dict[str, Any] = field(default_factory=dict[str, Any])  # parameters with which a flow opens
     fields: tuple[tuple[str, str], ...] = ()  # names and labels of an address form
     card: int | None = None  # index of the card; None: under the message
 
@@ -104,7 +103,6 @@ def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
         note=_note(name, raw),
         catalog_id=text_of(raw.get("catalog_id")),
         items=_items(raw),
-        flow_data=_flow_data(raw),
         fields=ADDRESS_FIELDS.get(text_of(raw.get("country")), _ANY_ADDRESS) if does == "address" else (),
         card=card,
     )
@@ -121,14 +119,6 @@ def _items(raw: dict[str, Any]) -> tuple[dict[str, str], ...]:
     ]
     single_id = text_of(raw.get("product_retailer_id")) or text_of(raw.get("thumbnail_product_retailer_id"))
     return tuple(items) or (({"id": single_id, "section": ""},) if single_id else ())
-
-
-def _flow_data(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters with which a flow button opens its flow."""
-    names = ("flow_id", "flow_name", "flow_action", "screen", "mode", "country")
-    return {name: raw[name] for name in names if text_of(raw.get(name))} | {
-        f"data: {name}": value for name, value in object_of(raw.get("flow_action_data")).items()
-    }
 
 
 def _note(name: str, raw: dict[str, Any]) -> str:

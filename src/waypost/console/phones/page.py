@@ -1,4 +1,4 @@
-"""The phones page: list of phones, open handsets, their stream, older messages, media files and flows."""
+"""The phones page: list of phones, open handsets, their stream, older messages and media files."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -7,11 +7,8 @@ from urllib.parse import quote
 
 from starlette.responses import JSONResponse, Response
 
-from waypost.base.json_values import object_of
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.api_clients import open_file, proxy_response
-from waypost.console.bubbles.flow_forms import parse_screens
-from waypost.console.bubbles.items import text_of
 from waypost.console.page_request import PageRequest
 from waypost.console.phones.business import list_business_phones
 from waypost.console.phones.view_models import (
@@ -210,29 +207,3 @@ async def show_media(request: PageRequest) -> Response:
         "Cache-Control": "private, max-age=3600",
     }
     return proxy_response(source, headers, media_type=kind if is_safe else "application/octet-stream")
-
-
-_FILE: Final = "bubbles/flow.html"
-
-
-async def show_flow(request: PageRequest) -> Response:
-    """Return the form of a flow of the partner's business accounts; 204 if it has none.
-
-    Raises:
-        NotFound: there is no such flow, or it is another partner's.
-    """
-    control, flow_id = request.services.apis.control, str(request.path_params["flow_id"])
-    missing = NotFound("You have no such flow.")
-    if control is None or not (flow_id.isascii() and flow_id.isdigit()):
-        raise missing
-    try:
-        flow = object_of(await control.get(f"/control/flows/{flow_id}"))
-    except ApiResponseError as error:
-        raise missing from error
-    own = {app.business_account_id for app in request.apps if app.business_account_id}
-    if text_of(flow.get("waba_id")) not in own:
-        raise missing
-    screens = parse_screens(flow.get("content"))
-    if not screens:
-        return Response(status_code=204)
-    return request.fragment(_FILE, screens=screens, flow_id=flow_id)

@@ -160,7 +160,7 @@ async def send_file(request: PageRequest, send: MessageSender = _send) -> Respon
     )
     caption = (await request.field("caption")).strip()
     media: dict[str, Any] = {
-        "id": (media_id := await _upload_file(request, file, mime_type)),
+        "id": (media_id := await upload_file(request, file, mime_type, _number_of(request))),
         "voice": await request.is_checked("voice"),
     }
     if caption and kind in ("image", "video", "document"):
@@ -168,20 +168,25 @@ async def send_file(request: PageRequest, send: MessageSender = _send) -> Respon
     try:
         return await send(request, {"type": kind, "media": media})
     except (InvalidPageRequest, NotFound):  # the uploaded file is unused now
-        with contextlib.suppress(ApiResponseError, ApiUnreachable):  # the first error is the one to report
-            await request.control.json("DELETE", f"/control/media/{media_id}")
+        await delete_file(request, media_id)  # the first error is the one to report
         raise
 
 
-async def _upload_file(request: PageRequest, file: UploadFile, mime_type: str) -> str:
-    """Stream a file to the simulator, and return its media id."""
-    query = {
-        "to": get_app_by_number(request, request.path_params["number"]).phone_number,
-        "mime_type": mime_type,
-        "file_name": (file.filename or "")[-240:],
-    }
+def _number_of(request: PageRequest) -> str:
+    return get_app_by_number(request, request.path_params["number"]).phone_number
+
+
+async def upload_file(request: PageRequest, file: UploadFile, mime_type: str, number: str) -> str:
+    """Stream a file to the simulator, for a business number, and return its media id."""
+    query = {"to": number, "mime_type": mime_type, "file_name": (file.filename or "")[-240:]}
     response = await translate_errors(request.control.plain_file(f"/control/media?{urlencode(query)}", file))
     return str(response["media_id"])
+
+
+async def delete_file(request: PageRequest, media_id: str) -> None:
+    """Delete a file that is not used; if it cannot be deleted, the simulator does it in time."""
+    with contextlib.suppress(ApiResponseError, ApiUnreachable):
+        await request.control.json("DELETE", f"/control/media/{media_id}")
 
 
 async def send_location(request: PageRequest) -> Response:

@@ -54,18 +54,18 @@ def pretty_json(value: Any) -> str:
 STATE_KINDS: Final = {  # kind: states, in lower case
     kind: states.split(", ")
     for kind, states in {
-        "good": "active, approved, delivered, done, green, high, live, no errors, ok, valid, verified, window open",
+        "good": "active, approved, delivered, done, green, high, live, no errors, ok, published, valid, verified, window open",
         "info": (
             "clock changed, in appeal, of this app, pending, read, sandbox requested, setting, "
             "simulated phones, stopped, unread, waiting, you"
         ),
         "quiet": (
-            "accepted, archived, default, deleted, does not expire, ended, enqueued, fleet, in progress, "
+            "accepted, archived, default, deleted, deprecated, does not expire, draft, ended, enqueued, fleet, in progress, "
             "paused by you, real time, revoked, sandbox, sent, window closed"
         ),
         "warn": (
             "blocked, expires soon, flagged, held by pacing, locked, medium, no marketing, off, offline, "
-            "paused, paused by the service, people, rejected in review, retrying, uncertain, unconfirmed, "
+            "paused, paused by the service, people, rejected in review, retrying, throttled, uncertain, unconfirmed, "
             "warning, yellow"
         ),
         "bad": (

@@ -122,13 +122,13 @@ class PreviewPages:
             return _error_json(400, f"The step cannot be read: {error}.")
         except ControlApiError as error:
             return _error_json(error.status, _describe(error))
-        refusal = ""
+        rejection = ""
         try:
             session = await play_preview(state, request, before.session_id, FlowStepsBody(steps=[step]))
         except ControlApiError as error:
-            session, refusal = await show_preview(state, before.session_id), _describe(error)
+            session, rejection = await show_preview(state, before.session_id), _describe(error)
         name = form.fields.get("step", "")
-        return self._respond(request, session, step=name, screen_before=before.view.screen_id, refusal=refusal)
+        return self._respond(request, session, step=name, screen_before=before.view.screen_id, rejection=rejection)
 
     def _find_flow(self, request: Request) -> Flow:
         """Return the Flow of a link. Raises InvalidPreview if the link is not valid for it."""

@@ -37,10 +37,18 @@ document.addEventListener("scroll", (event) => {
 
 document.addEventListener("waypost:done", (event) => event.target.closest(".bubble-sheet")?.close());
 
+// A flow that is closed on the handset closes its sheet; a sheet that is closed otherwise closes its flow.
+document.addEventListener("waypost:played", (event) => {
+  if (event.target.dataset.state === "closed") event.target.closest("dialog")?.close();
+});
+document.addEventListener("cancel", (event) => {
+  if (event.target.querySelector?.('[data-step="close"]')) play(event.target, "close");
+}, true);
+
 // The form's input is sent as one JSON text, in the field that the form names.
 document.addEventListener("formdata", (event) => {
   const form = event.target;
-  if (form.dataset.composes === "response") event.formData.set("response", JSON.stringify(flowResponse(form)));
+  if (form.dataset.composes === "response") event.formData.set("response", JSON.stringify(values(form)));
   if (form.dataset.composes === "order") event.formData.set("order", JSON.stringify(order(form)));
 }, true);
 
@@ -49,6 +57,7 @@ document.addEventListener("input", (event) => {
   if (form) check(form);
 });
 
+window.addEventListener("resize", () => document.querySelectorAll(".bubble-sheet[open]").forEach(place));
 document.addEventListener("waypost:put", refresh);
 refresh();
 setInterval(() => {
@@ -85,32 +94,29 @@ function openSheet(button) {
   const sheet = document.getElementById(button.dataset.sheet);
   if (!sheet) return;
   button.closest("dialog")?.close();
-  const screen = button.closest("[data-screen]");
-  sheet.classList.toggle("is-over-screen", Boolean(screen));
-  if (screen) {
-    const box = screen.getBoundingClientRect();
-    sheet.style.left = `${box.left}px`;
-    sheet.style.width = `${box.width}px`;
-    sheet.style.top = "auto";
-    sheet.style.bottom = `${Math.max(0, window.innerHeight - box.bottom)}px`;
-    const corners = getComputedStyle(screen);
-    sheet.style.borderBottomLeftRadius = corners.borderBottomLeftRadius;
-    sheet.style.borderBottomRightRadius = corners.borderBottomRightRadius;
-    sheet.style.maxHeight = `${Math.min(box.height, window.innerHeight) * 0.85}px`;
-  }
+  place(sheet);
   sheet.showModal();
-  const form = sheet.querySelector("[data-flow]");
-  if (form) fetchForm(form);
+  play(sheet, "open");
 }
 
-/** Load the flow's own form; if there is none, the user types names and values. */
-async function fetchForm(place) {
-  const path = `/phones/flows/${encodeURIComponent(place.dataset.flow)}`;
-  const response = await fetch(path).catch(() => null);
-  if (response?.status !== 200) return;
-  place.innerHTML = await response.text(); // rendered by our own template, which escapes its values
-  place.removeAttribute("data-flow");
-  place.querySelector("input, select, textarea")?.focus();
+/** Put a sheet over the screen of its handset, if it is in one. */
+function place(sheet) {
+  const screen = sheet.closest("[data-screen]");
+  sheet.classList.toggle("is-over-screen", Boolean(screen));
+  if (!screen) return;
+  const box = screen.getBoundingClientRect(), corners = getComputedStyle(screen);
+  sheet.style.left = `${box.left}px`;
+  sheet.style.width = `${box.width}px`;
+  sheet.style.top = "auto";
+  sheet.style.bottom = `${Math.max(0, window.innerHeight - box.bottom)}px`;
+  sheet.style.borderBottomLeftRadius = corners.borderBottomLeftRadius;
+  sheet.style.borderBottomRightRadius = corners.borderBottomRightRadius;
+  sheet.style.maxHeight = `${Math.min(box.height, window.innerHeight) * (sheet.matches(".is-flow") ? 0.95 : 0.85)}px`;
+}
+
+/** Let player.js take a step in the flow of a sheet, if it has one. */
+function play(sheet, step) {
+  sheet.querySelector("[data-player]")?.dispatchEvent(new CustomEvent("waypost:step", { bubbles: true, detail: { step } }));
 }
 
 function clickBeside(event) {
@@ -156,21 +162,9 @@ function showQuoted(event, link) {
   setTimeout(() => bubble.classList.remove("is-shown"), 1500);
 }
 
-function flowResponse(form) {
-  const whole = form.querySelector("[data-json]")?.value.trim();
-  if (whole) return JSON.parse(whole);
-  const values = {};
-  for (const field of form.querySelectorAll("[data-field]")) {
-    const { field: name, as } = field.dataset;
-    if (as === "tick") values[name] = field.checked;
-    else if (as === "several") (values[name] ??= []).push(...(field.checked ? [field.value] : []));
-    else if (field.value) values[name] = field.value;
-  }
-  for (const pair of form.querySelectorAll("[data-pair]")) {
-    const [name, value] = pair.querySelectorAll("input");
-    if (name.value.trim()) values[name.value.trim()] = value.value;
-  }
-  return values;
+function values(form) {
+  const filled = [...form.querySelectorAll("[data-field]")].filter((field) => field.value);
+  return Object.fromEntries(filled.map((field) => [field.dataset.field, field.value]));
 }
 
 function order(form) {
@@ -184,19 +178,7 @@ function order(form) {
 
 /** Validate the form before it is sent. */
 function check(form) {
-  const json = form.querySelector("[data-json]");
-  if (json) {
-    let error = "";
-    try {
-      const value = json.value.trim() ? JSON.parse(json.value) : {};
-      if (typeof value !== "object" || value === null || Array.isArray(value)) error = "Enter a JSON object: {…}";
-    } catch {
-      error = "Invalid JSON.";
-    }
-    json.setCustomValidity(error);
-  }
-  if (form.dataset.composes === "order") {
-    const first = form.querySelector('[data-part="quantity"]');
-    first?.setCustomValidity(order(form).product_items.length ? "" : "Choose at least one item.");
-  }
+  if (form.dataset.composes !== "order") return;
+  const first = form.querySelector('[data-part="quantity"]');
+  first?.setCustomValidity(order(form).product_items.length ? "" : "Choose at least one item.");
 }

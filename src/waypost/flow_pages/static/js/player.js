@@ -111,8 +111,8 @@ async function post(player, fields, files) {
     if (data.log) record(data.log);
     if (!response.ok || data.message) say(player, `${data.message ?? "The step failed."} ${data.hint ?? ""}`);
     if (response.ok) player.dispatchEvent(new CustomEvent("waypost:played", { bubbles: true, detail: data }));
-    if (data.refused) player.querySelector("[aria-invalid=true], [data-invalid] input, .is-wrong input")?.focus();
-    return response.ok && !data.refused;
+    if (data.rejected) player.querySelector("[aria-invalid=true], [data-invalid] input, .is-wrong input")?.focus();
+    return response.ok && !data.rejected;
   } catch {
     say(player, "The service is not responding. Check that it is running, then try again.");
     return false;
