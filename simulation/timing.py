@@ -18,6 +18,8 @@ FIRST_RETRY_S: Final = 0.4
 """Callbacks are retried after 1, 5, 30 … seconds, a fifth sooner or later."""
 RESPONSE_WITHIN_S: Final = 9
 """A later response may have come after the service had given up."""
+GIVEN_UP_AFTER_S: Final = 10
+"""An attempt without a response has failed by then, whenever its receiver answers."""
 MAY_HAVE_ARRIVED: Final = b"may have arrived"
 GRACE_S: Final = 0.5
 """A request that left before a response came may arrive so much later."""
@@ -147,11 +149,11 @@ def _check_recoveries(observed: Observed) -> Iterable[str]:
     for path, calls in _calls(observed).items():
         if path not in observed.subscriptions:
             continue
-        ended = sorted((one for one in calls if one.ended_s is not None), key=lambda one: one.ended_s or 0)
+        ended = sorted((one for one in calls if one.ended_s is not None), key=_known_s)
         last = {one.headers["waypost-callback-id"]: one for one in calls}
         failures, before_s = 0, 0.0
         for one in ended:
-            ended_s = one.ended_s or 0
+            ended_s = _known_s(one)
             if any(from_s <= ended_s and to_s >= before_s for from_s, to_s in observed.interruptions):
                 failures = 0  # a process that starts knows of none
             before_s = ended_s
@@ -159,6 +161,11 @@ def _check_recoveries(observed: Observed) -> Iterable[str]:
             if is_success and failures >= OUTAGE_FAILURES:
                 yield from _check_recovery(observed, path, calls, one)
             failures = 0 if is_success else failures + 1
+
+
+def _known_s(one: Exchange) -> float:
+    """Return when the service knew how an attempt had ended."""
+    return min(one.ended_s or 0, one.began_s + GIVEN_UP_AFTER_S)
 
 
 def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first: Exchange) -> Iterable[str]:

@@ -53,6 +53,16 @@ def test_callbacks_after_an_outage_may_wait_for_a_reason(excuse: str) -> None:
     assert list(check_timing(observed, [])) == []
 
 
+def test_response_that_comes_late_counts_when_the_service_had_given_up() -> None:
+    """Two failures in a row are no outage, whenever the receiver answers to an attempt before them."""
+    late = attempt("a", 1, 500)
+    late.ended_s = 19
+    failed = [attempt(callback_id, began_s, 500) for callback_id, began_s in (("b", 14), ("c", 15))]
+    received = [attempt("d", 13, 200), attempt("c", 20, 200), attempt("a", 40, 200), attempt("b", 40, 200)]
+
+    assert list(check_timing(observe(late, *failed, *received), [])) == []
+
+
 def test_number_that_sends_too_fast_is_found() -> None:
     app = AppAccount("Shop", "1555", 2, "100")
     path = "/v23.0/100/messages"
