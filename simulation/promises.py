@@ -95,7 +95,9 @@ class Promises:
         due_ms = [row[3] for row in (*jobs, *callbacks) if row[4]]
         due_ms += [json.loads(body)["next_ms"] for (body,) in retries if outbox]
         self.next_retry_ms = max(due_ms, default=0)
-        left = [*jobs, *callbacks] or outbox
+        # Callbacks to one that its partner has paused wait, also if it cannot resume it: it may not know its new token
+        (inactive,) = await self._store("SELECT id FROM subscriptions WHERE NOT active")
+        left = [*jobs, *(row for row in callbacks if (row[1],) not in inactive)] or outbox
         self._observed.broken += [f"left: {row}" for row in left if is_last]
         return not left
 
