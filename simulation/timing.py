@@ -71,6 +71,11 @@ def _check_pauses(observed: Observed) -> Iterable[str]:
         for one in calls:
             if one.status != 429 or one.retry_after_s is None or one.ended_s is None:
                 continue
+            ended_s = one.ended_s
+            if any(
+                one.site == site and to_s >= one.began_s and from_s <= ended_s for site, from_s, to_s in observed.away
+            ):
+                continue  # its connection was lost before the answer: the service has not read it
             until_s = one.ended_s + one.retry_after_s - GRACE_S
             early = [other.began_s for other in calls if one.ended_s + GRACE_S < other.began_s < until_s]
             if early and not _was_disturbed(observed, one.ended_s, until_s):
