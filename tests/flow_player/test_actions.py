@@ -121,6 +121,8 @@ def test_message_of_the_endpoint_is_a_snackbar_on_the_same_screen() -> None:
 
     assert (flow.view.screen_id, flow.view.snackbar, flow.shown("name").value) == ("ONE", "Unknown name", "Bo")
     flow.fill(name="Cy")
+    assert flow.view.snackbar == "Unknown name"
+    flow.tap("Next")
     assert flow.view.snackbar == ""
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_waypost.client import ApiResponseError
 from pytest_waypost.failures import NotSeen
+from pytest_waypost.flow import read_flow_scenario, take_snapshot
 from pytest_waypost.partner import Partner
 from pytest_waypost.phone import Phone
 from tests.simulator.flows.test_sessions import ASK_AND_SHOW
@@ -45,6 +46,15 @@ def test_what_the_phone_does_not_allow_names_field_and_rule(ann: Phone) -> None:
         flow.tap("Previous")
 
     assert (flow.screen, flow.errors) == ("ASK", {"name": "Enter at least 2 characters."})
+
+
+def test_errors_of_a_refused_submit_are_shown(ann: Phone) -> None:
+    flow = ann.flow()
+
+    with pytest.raises(ApiResponseError, match="name: required"):
+        flow.submit()
+
+    assert flow.errors == {"name": "This field is required."}
 
 
 def test_other_screen_and_absent_text_show_what_there_is(ann: Phone) -> None:
@@ -116,7 +126,7 @@ PICKER: dict[str, Any] = {
 }
 
 FLOWSO: list[dict[str, Any]] = [
-    {"expect": {"screen": "ASK", "status": "ready", "history": ["ASK"]}},
+    {"expect": {"screen": "ASK", "status": "ready", "history": ["ASK"], "canSubmit": False}},
     {"fill": "name", "value": "B"},
     {"submit": True, "expect": {"screen": "ASK", "fieldErrors": {"name": "Enter at least 2 characters."}}},
     {"fill": "name", "value": "Bo", "expect": {"fields": {"name": {"value": "Bo", "required": True}}}},
@@ -139,6 +149,33 @@ def test_scenario_of_the_control_api_is_played(ann: Phone) -> None:
     flow = ann.flow().play([{"fill": {"name": "Bo"}}, {"tap": "Next", "expect": {"screen": "SHOW"}}, {"tap": "Done"}])
 
     flow.expect_response(name="Bo")
+
+
+def test_errors_have_to_be_expected_once_something_is_tapped() -> None:
+    taken: list[dict[str, Any]] = [
+        {"submit": True, "expect": {"errorMessage": "Taken"}},
+        {"fill": "name", "value": "Bo"},
+    ]
+
+    steps = list(read_flow_scenario([*taken, {"back": True}]))
+
+    assert [expected for _, expected in steps] == [
+        {"fieldErrors": {}, "errorMessage": "Taken"},
+        {},
+        {"fieldErrors": {}, "errorMessage": None},
+    ]
+
+
+def test_scenario_can_submit_once_required_fields_have_values() -> None:
+    footer = {"path": "1", "type": "Footer", "enabled": False}
+    field = {"path": "0", "type": "TextInput", "name": "name", "required": True, "enabled": True}
+
+    snapshots = [
+        take_snapshot({"view": {"components": [*fields, footer], "footer": "1"}}, None)["canSubmit"]
+        for fields in ([], [field], [field | {"value": "Bo"}], [field | {"enabled": False}])
+    ]
+
+    assert snapshots == [True, False, True, True]
 
 
 IMPOSSIBLE: list[tuple[list[dict[str, Any]], type[Exception], str]] = [

@@ -18,6 +18,7 @@ _OWN_STEPS: Final = ("fill", "choose", "upload", "remove", "tap", "back", "refre
 _EXPECTED: Final = (
     "status", "screen", "title", "history", "data", "fields", "fieldErrors", "errorMessage", "canSubmit", "completion",
 )  # fmt: skip
+_NO_ERRORS: Final[dict[str, Any]] = {"fieldErrors": {}, "errorMessage": None}
 _STATUSES: Final = {"screen": "ready"}
 """Of the control API, and what flowso calls it."""
 
@@ -132,7 +133,9 @@ class PlayedFlow:
         (`fill` with a name beside `value` or `valueFrom`, `submit`, `click` with or without `item`, `back`); either may
         have `expect`, which is compared with the screen after it: `status`, `screen`, `title`, `history`, `data`,
         `fields`, `fieldErrors`, `errorMessage`, `canSubmit`, `completion`. Errors of fields are compared
-        by name, for each player has its own texts; those that are not expected fail.
+        by name, for each player has its own texts; those that are not expected fail, and so does a message of the
+        endpoint. `canSubmit` is True when every required field has a value, as flowso has it, whether or not the button
+        is enabled. How a Flow opens is a matter of its message, so `start` of a test counts for nothing.
 
         Args:
             scenario: the steps, or one test of a flowso suite, which has them as `steps`.
@@ -146,11 +149,8 @@ class PlayedFlow:
             try:
                 self._play_step(step)
             except ApiResponseError as error:
-                if error.status != _NOT_ALLOWED or "fieldErrors" not in expected:
+                if error.status != _NOT_ALLOWED or not expected.get("fieldErrors"):
                     raise NotSeen(f"steps[{index}] is not possible: {error}\n{self}") from None
-                self._follow(self._control.json("GET", f"{self._path}?message_id={self._session_id}"))
-            if "fill" not in step and "choose" not in step:  # what is being entered may be incomplete
-                expected.setdefault("fieldErrors", {})
             if difference := find_difference(take_snapshot(self.raw, self.response), name_errors(expected)):
                 raise NotSeen(f"steps[{index}] does not lead to what it expects: {difference}\n{self}")
         return self
@@ -211,7 +211,12 @@ class PlayedFlow:
     def _step(self, step: Mapping[str, Any]) -> Self:
         __tracebackhide__ = True
         body = {"steps": [dict(step)], "message_id": self._session_id}
-        self._follow(self._control.json("POST", f"{self._path}/steps", body))
+        try:
+            self._follow(self._control.json("POST", f"{self._path}/steps", body))
+        except ApiResponseError as error:
+            if error.status == _NOT_ALLOWED:  # the screen shows why, beside its fields
+                self._follow(self._control.json("GET", f"{self._path}?message_id={self._session_id}"))
+            raise
         return self
 
     def _follow(self, response: Mapping[str, Any]) -> None:
@@ -228,8 +233,8 @@ def read_flow_scenario(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield each step in the form of the control API, with what is expected after it.
 
-    Besides its steps there are `{"fill": name, "pointer": …}`, `{"submit": True}` and `{"item": id}`; an empty one does
-    nothing.
+    A step that enters nothing is expected to lead to no errors, unless it names them. Besides the steps of the control
+    API there are `{"fill": name, "pointer": …}`, `{"submit": True}` and `{"item": id}`; an empty one does nothing.
 
     Raises:
         ValueError: a step is none; the text says where, and what would be accepted.
@@ -245,7 +250,9 @@ def read_flow_scenario(
             raise ValueError(f"{path}.expect: cannot have {unknown[0]}; accepted: {', '.join(_EXPECTED)}")
         if not given and not expected:
             raise ValueError(f"{path}: must have one of {', '.join((*_OWN_STEPS, 'submit', 'click', 'expect'))}")
-        yield _read_step(given, path), expected
+        step = _read_step(given, path)
+        is_entry = "fill" in step or "choose" in step  # what is being entered may be incomplete
+        yield step, expected if is_entry else {**_NO_ERRORS, **expected}
 
 
 def _read_step(given: dict[str, Any], path: str) -> dict[str, Any]:
@@ -279,9 +286,14 @@ def take_snapshot(session: Mapping[str, Any], response: Mapping[str, Any] | None
         "fields": {name: _take_field(one) for name, one in named.items()},
         "fieldErrors": {name: True for name, one in named.items() if one.get("error")},
         "errorMessage": view.get("snackbar") or None,
-        "canSubmit": any(one.get("path") == view.get("footer") and one.get("enabled", True) for one in components),
+        "canSubmit": not any(_lacks_value(one) for one in named.values()),
         "completion": None if response is None else dict(response),
     }
+
+
+def _lacks_value(component: Mapping[str, Any]) -> bool:
+    is_needed = component.get("required") and component.get("enabled", True)
+    return bool(is_needed) and component.get("value") in (None, "", [], {}, False)
 
 
 def name_errors(expected: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class FlowState(Struct, frozen=True):
         screens: the memory of the screens that were visited, also of those that were left by back.
         pending: the request whose response is awaited.
         failed: the request that failed last, which a refresh repeats.
-        snackbar: a text at the foot of the screen, until the next input.
+        snackbar: a text at the foot of the screen; it stays while inputs are filled in.
         error: instead of a screen, or what ended the Flow; a text.
         ended: why the Flow has ended; empty while it has not.
     """

@@ -55,7 +55,7 @@ def _require_screen(step: _Input[_Arguments]) -> _Input[_Arguments]:
         if not state.stack:
             raise StepNotAllowed("flow", f"shows an error instead of a screen: {state.error}", "refresh, close")
         try:
-            return step(flow, replace(state, snackbar=""), *args, **options)
+            return step(flow, state, *args, **options)
         except TooLargeError:
             return PlayedStep(show_general_error(state))
 
@@ -159,6 +159,7 @@ def tap(flow: PlayableFlow, state: FlowState, target: str) -> PlayedStep:
     component = tapped.component
     if tapped.value_after is not None:
         return enter_value(flow, state, component.name, tapped.value_after)
+    state = replace(state, snackbar="")
     if not component.is_enabled:
         raise StepNotAllowed(target, "is disabled")
     if component.type == "Footer":
@@ -182,7 +183,7 @@ def go_back(flow: PlayableFlow, state: FlowState) -> PlayedStep:
     screen = flow.screens[state.screen_id]
     if screen.source.get("refresh_on_back") is True and flow.data_api_version:
         return start_exchange(state, ExchangeRequest("BACK", state.screen_id))
-    return PlayedStep(replace(state, stack=state.stack[:-1]))
+    return PlayedStep(replace(state, stack=state.stack[:-1], snackbar=""))
 
 
 def refresh(flow: PlayableFlow, state: FlowState) -> PlayedStep:
@@ -198,7 +199,8 @@ def refresh(flow: PlayableFlow, state: FlowState) -> PlayedStep:
 
 @_require_screen
 def _empty_screen(_flow: PlayableFlow, state: FlowState) -> PlayedStep:
-    return PlayedStep(save_memory(state, replace(state.memory, values={}, corrected=[], is_checked=False)))
+    emptied = replace(state.memory, values={}, corrected=[], is_checked=False)
+    return PlayedStep(save_memory(replace(state, snackbar=""), emptied))
 
 
 def close(state: FlowState) -> FlowState:

@@ -291,6 +291,10 @@ async def test_screen_must_be_one_that_the_routing_model_allows(bench: Bench, en
             "The params of the end have no flow_token, which the documentation requires.",
         ),
         (
+            {"screen": "SUCCESS", "data": {"extension_message_response": {"params": {"flow_token": "t-9"}}}},
+            "The params of the end have another flow_token than the request; return the same.",
+        ),
+        (
             {"version": "2.1", "screen": "ASK", "data": {"error_message": "No time is free."}},
             "The response has version 2.1, the request 4.0; leave it out, or send the same.",
         ),

@@ -85,7 +85,7 @@ def _check_screen(content: dict[str, Any], request: dict[str, Any], response: di
     if (message := data.get("error_message")) is not None and not isinstance(message, str):
         return ResponseCheck(INVALID_PAYLOAD, "data.error_message of the response is no text.")
     if screen_id == SUCCESS:
-        return _check_end(data)
+        return _check_end(request, data)
     screens = {str(screen.get("id")): screen for screen in objects_in(content.get("screens"))}
     if screen_id not in screens:
         known = ", ".join([*screens, SUCCESS])
@@ -106,16 +106,18 @@ def _check_screen(content: dict[str, Any], request: dict[str, Any], response: di
     return ResponseCheck(warnings=(warning,) if extra else ())
 
 
-def _check_end(data: dict[str, Any]) -> ResponseCheck:
+def _check_end(request: dict[str, Any], data: dict[str, Any]) -> ResponseCheck:
     response = object_or_none(data.get("extension_message_response"))
     params = object_or_none(response.get("params")) if response is not None else None
     if params is None:
         return ResponseCheck(
             INVALID_PAYLOAD, f"The response ends the Flow without its params; it must be {_FINAL_FORM}."
         )
-    if "flow_token" in params:
+    if "flow_token" not in params:
+        return ResponseCheck(warnings=("The params of the end have no flow_token, which the documentation requires.",))
+    if params["flow_token"] == request.get("flow_token"):
         return ResponseCheck()
-    return ResponseCheck(warnings=("The params of the end have no flow_token, which the documentation requires.",))
+    return ResponseCheck(warnings=("The params of the end have another flow_token than the request; return the same.",))
 
 
 def _is_navigation_list(screen: dict[str, Any]) -> bool:
