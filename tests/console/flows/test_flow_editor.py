@@ -152,6 +152,20 @@ async def test_text_is_played_as_it_is_typed_with_a_log_of_what_happens(tabs: Ta
     assert tab.errors == []
 
 
+async def test_text_is_formatted_without_another_change_than_of_spaces(tabs: Tabs, console: ConsoleClient) -> None:
+    tab: Tab = await tabs(await create_flow(console))
+    page = tab.page
+    content = json.loads(NEW_FLOW_JSON) | {"odd": ['{"[,:]}', "\\", {}, [], [1]]}
+
+    await editor(page).fill(json.dumps(content, separators=(",", ":"), ensure_ascii=False))
+    await page.get_by_role("button", name="Format").click()
+    await expect(editor(page)).to_have_value(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    await editor(page).fill('{"a":1,"a":2 3,"open')
+    await page.get_by_role("button", name="Format").click()
+    await expect(editor(page)).to_have_value('{\n  "a": 1,\n  "a": 2 3,\n  "open\n')
+    assert tab.errors == []
+
+
 async def test_preview_of_another_flow_is_not_found(console: ConsoleClient) -> None:
     path, other = await create_flow(console, "One"), await create_flow(console, "Other")
     form = aiohttp.FormData({"csrf": await console.csrf(), "step": "open"})

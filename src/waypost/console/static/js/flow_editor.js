@@ -36,6 +36,7 @@ document.addEventListener("click", (event) => {
   const act = event.target.closest("[data-flow-act]");
   if (act) change(act);
   if (event.target.closest("[data-flow-restart]")) play();
+  if (event.target.closest("[data-flow-format]")) format();
 });
 
 document.addEventListener("keydown", (event) => {
@@ -119,6 +120,23 @@ async function change(button) {
   if (!response?.ok) return;
   if (rejection) rejection.scrollIntoView({ block: "nearest" });
   else saved = sent;
+}
+
+/** Give each member a line of its own. Only spaces change, so a text with errors or double members can be formatted, too. */
+function format() {
+  const isMark = (token) => /^[{}[\],:]$/.test(token);
+  let depth = 0, formatted = "", before = "";
+  for (const [token] of text.value.matchAll(/"(?:[^"\\]|\\.)*"?|[{}[\],:]|[^\s{}[\],:"]+/gs)) {
+    const closes = token === "}" || token === "]", opens = before === "{" || before === "[";
+    if (closes) depth = Math.max(0, depth - 1);
+    if (before === ":" || (before && !isMark(before) && !isMark(token))) formatted += " ";
+    else if (before && ((closes && !opens) || before === "," || (opens && !closes))) formatted += `\n${"  ".repeat(depth)}`;
+    if (token === "{" || token === "[") depth += 1;
+    formatted += before = token;
+  }
+  if (formatted === text.value.trim()) return;
+  text.value = `${formatted}\n`;
+  text.dispatchEvent(new Event("input"));
 }
 
 function measure() {
