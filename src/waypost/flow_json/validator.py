@@ -1,5 +1,6 @@
 """Check a text of Flow JSON: the shape first, and only if it is right screens, data, references, actions and routes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,8 +35,12 @@ class CheckedFlow:
     warnings: list[dict[str, Any]] = field(default_factory=list)
 
 
-def check_flow_json(text: str) -> CheckedFlow:
-    """Return what is wrong with a text of Flow JSON, in order of the places."""
+def check_flow_json(text: str, expired: Collection[str] = ()) -> CheckedFlow:
+    """Return what is wrong with a text of Flow JSON, in order of the places.
+
+    Args:
+        expired: versions that have expired since November 2026.
+    """
     violations = Violations(JsonText(text))
     nothing = Node(None, (0, 0))
     size_bytes = len(text.encode(errors="replace"))
@@ -56,7 +61,7 @@ def check_flow_json(text: str) -> CheckedFlow:
         return CheckedFlow(None, violations.json_errors())
     view = view_flow(root)
     violations.version = view.version
-    if _check_version(view, violations):
+    if _check_version(view, violations, expired):
         _check_all(view, violations)
     return CheckedFlow(view, violations.json_errors(), violations.json_errors(warnings=True))
 
@@ -78,14 +83,14 @@ def _check_all(view: FlowView, violations: Violations) -> None:
     check_routes(view, shape.actions, violations)
 
 
-def _check_version(view: FlowView, violations: Violations) -> bool:
+def _check_version(view: FlowView, violations: Violations, expired: Collection[str]) -> bool:
     """Return True if the version of a Flow exists; by it everything else is judged."""
     node = view.root.members.get("version")
     if node is None:
         violations.add(errors.NO_VERSION, view.root)
         return False
     version = find_version(node.text or "")
-    if version is None or version.state is VersionState.EXPIRED:
+    if version is None or version.state is VersionState.EXPIRED or node.text in expired:
         violations.add(errors.INVALID_VERSION, node)
         return False
     return True

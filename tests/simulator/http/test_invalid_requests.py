@@ -80,6 +80,7 @@ NAMES: Final = {
     "{phone_number_id}": [NUMBER_ID, "x"],
     "{app_id}": [APP, "x"],
     "{config_id}": ["7", "x"],
+    "{version}": ["2.1", "x"],
 }
 SCREEN_OF_STEP: Final = {"sign-in": "sign_in", "send": "code", "finish": "done", "close": "terms", "fail": "terms"}
 """The screens that calls of an onboarding session are for, unless they have the name of their screen."""
@@ -200,6 +201,7 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/phones/{phone}/identity": {"hash": "x"},
     "/control/flows/{flow_id}/status": {"status": "BLOCKED"},
     "/control/flows/{flow_id}/exchanges": {"action": "INIT", "screen": "A", "data": {"a": 1}, "flow_token": "t"},
+    "/control/flow-versions/{version}": {"frozen_ms": 5, "expired_ms": 10},
     "/control/flow-sessions":        {"flow_json": FLOW_TEXT, "flow_token": "x", "flow_action": "navigate", "screen": "START",
                                       "data": {"x": 1}},
     "/control/flow-sessions/{session_id}/steps": {"steps": [{"fill": {"name": "x"}}, {"refresh": True}, {"tap": "Read"},

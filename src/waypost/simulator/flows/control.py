@@ -1,12 +1,15 @@
 """Control API calls for flows: what a flow contains, and its status at the operator."""
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 
 from waypost.flow_json.validator import check_flow_json
+from waypost.flow_json.versions import FLOW_VERSIONS, FlowVersion, VersionState
+from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody, ControlOperations, path_object, present_members
+from waypost.simulator.apis.field_types import accepts
 from waypost.simulator.flows.endpoint import call_endpoint
 from waypost.simulator.flows.endpoint_keys import find_endpoint_key
 from waypost.simulator.flows.exchanges import (
@@ -18,9 +21,17 @@ from waypost.simulator.flows.exchanges import (
     omit_large,
 )
 from waypost.simulator.flows.model import FLOWS, Flow, content_of, save_flow
+from waypost.simulator.flows.version_life import VERSION_DATES, VersionDates, version_states
 from waypost.simulator.state.simulator_state import SimulatorState
 
+_TimeMs = Annotated[
+    Annotated[int, Meta(ge=0, le=2**53)] | None, accepts("milliseconds since the epoch, or null: never")
+]
+_VERSIONS: Final = {"{}.{}".format(*one.number): one for one in FLOW_VERSIONS}
 PathFlow = Annotated[Flow, path_object("flow_id", lambda state: state.values(FLOWS), "is no flow")]
+PathVersion = Annotated[
+    FlowVersion, path_object("version", lambda _state: _VERSIONS, "is no version of Flow JSON", ", ".join(_VERSIONS))
+]
 
 operation = ControlOperations()
 
@@ -38,6 +49,22 @@ class FlowRequestBody(ControlBody, frozen=True):
     screen: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
     data: dict[str, Any] | UnsetType = UNSET
     flow_token: Annotated[str, Meta(max_length=4096)] | UnsetType = UNSET
+
+
+class VersionDatesBody(ControlBody, frozen=True):
+    """The dates of a version's life, in milliseconds since the epoch."""
+
+    frozen_ms: _TimeMs = None
+    expired_ms: _TimeMs = None
+
+
+class VersionLife(Struct):
+    """A version of Flow JSON: its state now, and the dates that were set."""
+
+    version: str
+    state: VersionState
+    frozen_ms: int | None
+    expired_ms: int | None
 
 
 class PublishedContent(Struct):
@@ -74,6 +101,31 @@ async def put_flow_status(state: SimulatorState, body: FlowStatusBody, flow: Pat
         lambda transaction: save_flow(transaction, transaction.find(FLOWS, flow.flow_id) or flow, status=body.status)
     )
     return {"flow_id": flow.flow_id, "status": body.status}
+
+
+@operation("GET", "/control/flow-versions", versions=list[VersionLife])
+async def show_flow_versions(state: SimulatorState) -> dict[str, Any]:
+    """Return the versions of Flow JSON, oldest first, each with its state at the simulator's time."""
+    dates = state.values(VERSION_DATES)
+    versions = [
+        VersionLife(text, one, **to_builtins(dates.get(text, VersionDates(None, None))))
+        for text, one in version_states(state).items()
+    ]
+    return {"versions": versions}
+
+
+@operation("PUT", "/control/flow-versions/{version}")
+async def put_flow_version(state: SimulatorState, body: VersionDatesBody, version: PathVersion) -> VersionLife:
+    """Set when a version of Flow JSON is frozen and when it expires, by the simulator's clock.
+
+    A frozen version cannot be published; flows of an expired one can be neither sent nor opened.
+    """
+    if body.frozen_ms is not None and body.expired_ms is not None and body.expired_ms < body.frozen_ms:
+        raise ControlApiError("expired_ms", "is before frozen_ms", "a later time, or null for never")
+    dates = VersionDates(body.frozen_ms, body.expired_ms)
+    text = "{}.{}".format(*version.number)
+    await state.transact(lambda transaction: transaction.save(VERSION_DATES, dates, text))
+    return VersionLife(text, version_states(state)[text], dates.frozen_ms, dates.expired_ms)
 
 
 @operation("GET", "/control/flows/{flow_id}/exchanges", exchanges=list[StoredExchange])

@@ -14,7 +14,6 @@ from waypost.base.http.request_heads import parse_target
 from waypost.base.json_values import list_of, text_or_none
 from waypost.base.object_ids import make_id
 from waypost.flow_json.validator import MAX_FLOW_JSON_BYTES, check_flow_json
-from waypost.flow_json.versions import VersionState, find_version
 from waypost.simulator.apis.errors import bad_parameter, no_such_object
 from waypost.simulator.apis.links import is_valid_link, signed_link
 from waypost.simulator.apis.parameters import check_id, is_missing, read_parameters, read_text, text_between
@@ -39,6 +38,7 @@ from waypost.simulator.flows.model import (
 )
 from waypost.simulator.flows.preview_links import PREVIEW_LIFETIME_MS, preview_link
 from waypost.simulator.flows.publishing import check_publishable, flow_error, flow_health
+from waypost.simulator.flows.version_life import list_expired, warn_of_version
 from waypost.simulator.state.accounts import Account
 from waypost.simulator.state.graph_operations import GraphOperations
 from waypost.simulator.state.nodes import NodeKind, app_data, page
@@ -160,7 +160,7 @@ async def create_flow(state: SimulatorState, call: Call, account: Account) -> di
         endpoint_uri=new.endpoint_uri,
         created_ms=now_ms,
         updated_ms=now_ms,
-        errors=(await asyncio.to_thread(check_flow_json, asset)).errors if asset else [],
+        errors=(await asyncio.to_thread(check_flow_json, asset, list_expired(state))).errors if asset else [],
     )
     is_published = str(call.fields.get("publish", "")).lower() == "true"
     if is_published:
@@ -169,7 +169,7 @@ async def create_flow(state: SimulatorState, call: Call, account: Account) -> di
     def save(transaction: Transaction) -> None:
         _check_is_free(transaction, flow.name, account.waba_id)
         save_flow(transaction, flow)
-        _warn_of_version(transaction, flow)
+        warn_of_version(transaction, flow)
         if is_published:
             save_flow(transaction, _publish(flow))
 
@@ -270,7 +270,7 @@ async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[st
         raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
     if asset is None:
         raise is_missing("file")
-    errors = (await asyncio.to_thread(check_flow_json, asset)).errors  # a large text takes seconds
+    errors = (await asyncio.to_thread(check_flow_json, asset, list_expired(state))).errors  # a large text takes seconds
     changes = {"asset": asset, "errors": errors}
 
     def save(transaction: Transaction) -> None:
@@ -321,17 +321,6 @@ def _publish(flow: Flow) -> Flow:
     """Return a draft as published, with its JSON text as the newest version."""
     newest = PublishedFlow(flow.published[-1].number + 1 if flow.published else 1, flow.asset)
     return replace(flow, status=PUBLISHED, published=[*flow.published, newest][-MAX_PUBLISHED_VERSIONS:])
-
-
-def _warn_of_version(transaction: Transaction, flow: Flow) -> None:
-    """Warn by a webhook that a flow's version is frozen or has expired. The names are ours."""
-    version = find_version(str(flow.content.get("version")))
-    if version is None or version.state is VersionState.CURRENT:
-        return
-    kind = "FREEZE" if version.state is VersionState.FROZEN else "EXPIRY"
-    text = f"Flow JSON {version.number[0]}.{version.number[1]} is {version.state}. Migrate the flow to a newer version."
-    value = {"event": f"FLOW_VERSION_{kind}_WARNING", "warning": text, "flow_id": flow.flow_id}
-    transaction.notify(flow.waba_id, "flows", value)
 
 
 def _iso(at_ms: int) -> str:

@@ -212,7 +212,7 @@ class FlowPlay:
             text = "There is no flow, and so no endpoint_uri."
             return EndpointExchange(request, error_type="cannot_be_served", diagnosis=text)
         session = self._session
-        played = replace(flow, asset=session.text or find_text(flow, session.version))
+        played = replace(flow, asset=session.text or find_text(state, flow, session.version))
         return await call_endpoint(
             state,
             played,

@@ -93,7 +93,7 @@ class PreviewPages:
         query = request.query_params
         try:
             flow = self._find_flow(request)
-            playable = await load_playable(find_text(flow, 0))
+            playable = await load_playable(find_text(self._state, flow, 0))
             if query.get("interactive", "").lower() in _YES:
                 self._read_opening(flow, query)  # its errors belong on the page
                 player = ""

@@ -6,11 +6,11 @@ Source: the operator's page "Error codes", 139002.
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from waypost.flow_json.versions import VersionState, find_version
 from waypost.simulator.apis.errors import GraphApiError, coded_error
 from waypost.simulator.flows.endpoint import ping_endpoint
 from waypost.simulator.flows.endpoint_keys import find_endpoint_key
 from waypost.simulator.flows.model import DRAFT, PUBLISHED, THROTTLED, Flow, find_flow_app
+from waypost.simulator.flows.version_life import find_expired_version, is_publishable_version
 from waypost.simulator.state.accounts import owner_id
 from waypost.simulator.state.simulator_state import SimulatorState
 
@@ -26,11 +26,6 @@ def flow_error(code: int, title: str, message: str, **members: Any) -> GraphApiE
 
 def _has_valid_json(_state: SimulatorState, flow: Flow) -> bool:
     return bool(flow.asset) and not flow.errors
-
-
-def _has_current_version(_state: SimulatorState, flow: Flow) -> bool:
-    version = find_version(str(flow.content.get("version")))
-    return version is not None and version.state is VersionState.CURRENT
 
 
 def _has_number(state: SimulatorState, flow: Flow) -> bool:
@@ -67,8 +62,8 @@ CHECKED_BEFORE_PUBLISHING: Final = tuple(PublishingCheck(*row) for row in (
     # needs_endpoint, is_met, title, advice
     (False, _has_valid_json,      "Publishing Flow with validation errors",
      "The flow's JSON has validation errors, or there is none. Correct it, then publish the flow again."),
-    (False, _has_current_version, "Versions in Flow JSON file are not available for publishing",
-     "The flow's version of Flow JSON is frozen: flows with it can be sent, and not be published."),
+    (False, is_publishable_version, "Versions in Flow JSON file are not available for publishing",
+     "The flow's version of Flow JSON is frozen or has expired: no flow with it can be published."),
     (False, _has_number,          "No Phone Number connected to WhatsApp Business Account",
      "Add a phone number to the account before you publish a flow."),
     (True,  _has_endpoint,        "Publishing without specifying endpoint_uri is forbidden",
@@ -93,6 +88,8 @@ def flow_health(state: SimulatorState, flow: Flow) -> dict[str, Any]:
     Source: the operator's page "Flows API", `health_status`.
     """
     can_send = "AVAILABLE" if flow.status == DRAFT and flow.published else _HEALTH.get(flow.status, "BLOCKED")
+    if flow.published and find_expired_version(state, flow.published[-1].asset):
+        can_send = "BLOCKED"
     problems = [
         {"error_code": 131000, "error_description": check.title, "possible_solution": check.advice}
         for check in CHECKED_BEFORE_PUBLISHING

@@ -59,9 +59,9 @@ async def open_preview(state: SimulatorState, request: Request, body: FlowPrevie
         raise ControlApiError("flow_id", "or flow_json is required", "the id of a flow, or a text of Flow JSON")
     flow = None if body.flow_id is None else find(state.values(FLOWS), body.flow_id, field="flow_id", rule="is no flow")
     if body.flow_json:
-        text, playable = body.flow_json, await read_checked(body.flow_json)
+        text, playable = body.flow_json, await read_checked(state, body.flow_json)
     else:
-        text = find_text(state.values(FLOWS)[body.flow_id or ""], body.version)
+        text = find_text(state, state.values(FLOWS)[body.flow_id or ""], body.version)
         playable = await load_playable(text)
     session = FlowSession(
         session_id=state.ids.new(),

@@ -19,6 +19,7 @@ from waypost.flow_player.playable import PlayableFlow, UnplayableFlow, read_play
 from waypost.flow_player.views import view_screen
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.flows.model import BLOCKED, DEPRECATED, FLOWS, MAX_PUBLISHED_VERSIONS, Flow
+from waypost.simulator.flows.version_life import find_expired_version, list_expired
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.keyed_store import StoredKind
 
@@ -97,34 +98,45 @@ def view_session(
     )
 
 
-def find_text(flow: Flow, version: int) -> str:
+def find_text(state: SimulatorState, flow: Flow, version: int) -> str:
     """Return the Flow JSON of a published version, or of the draft.
 
     Raises:
-        ControlApiError: 409, the flow is blocked or deprecated, the version is too old, or the draft has errors.
+        ControlApiError: 409, the flow is blocked or deprecated, the version of it is too old, that of Flow JSON has
+            expired, or the draft has errors.
     """
     if flow.status in (BLOCKED, DEPRECATED):
         raise ControlApiError("flow", f"{flow.flow_id} is {flow.status.lower()}", "one that can be opened", status=409)
-    if version:
-        published = next((one for one in flow.published if one.number == version), None)
-        if published is None:
-            rule = f"version {version} of {flow.flow_id} can no longer be opened"
-            accepted = f"one of the newest {MAX_PUBLISHED_VERSIONS} versions: send a new message"
-            raise ControlApiError("flow", rule, accepted, status=409)
-        return published.asset
+    text = _find_published(flow, version) if version else _find_draft(flow)
+    expired = find_expired_version(state, text)
+    if expired is not None:
+        raise ControlApiError("flow", f"{flow.flow_id} has Flow JSON {expired}, which has expired", "", status=409)
+    return text
+
+
+def _find_published(flow: Flow, version: int) -> str:
+    published = next((one for one in flow.published if one.number == version), None)
+    if published is None:
+        rule = f"version {version} of {flow.flow_id} can no longer be opened"
+        accepted = f"one of the newest {MAX_PUBLISHED_VERSIONS} versions: send a new message"
+        raise ControlApiError("flow", rule, accepted, status=409)
+    return published.asset
+
+
+def _find_draft(flow: Flow) -> str:
     if not flow.asset or flow.errors:
         reason = str(flow.errors[0].get("message")) if flow.errors else "there is no Flow JSON"
         raise ControlApiError("flow", f"the draft {flow.flow_id} is not valid: {reason}", "", status=409)
     return flow.asset
 
 
-async def read_checked(text: str) -> PlayableFlow:
+async def read_checked(state: SimulatorState, text: str) -> PlayableFlow:
     """Return the Flow of a text that a person has written.
 
     Raises:
         ControlApiError: 422, it is not valid.
     """
-    errors = (await asyncio.to_thread(check_flow_json, text)).errors
+    errors = (await asyncio.to_thread(check_flow_json, text, list_expired(state))).errors
     if errors:
         first = errors[0]
         place = f"line {first.get('line_start')}, column {first.get('column_start')}"
@@ -165,7 +177,7 @@ async def resume_text(state: SimulatorState, session: FlowSession) -> str:
     flow = state.values(FLOWS).get(session.flow_id)
     if flow is None:
         raise ControlApiError("flow", f"{session.flow_id} was deleted", "open another one", status=409)
-    text = find_text(flow, session.version)
+    text = find_text(state, flow, session.version)
     if digest_of(text) != session.digest:
         raise ControlApiError("flow", "was changed since it was opened", "open it again with restart: true", status=409)
     return text

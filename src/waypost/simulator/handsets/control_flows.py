@@ -205,11 +205,11 @@ def _find_content(
         accepted = "a flow of the account that sent the message"
         raise ControlApiError("flow", f"{flow_id or name or ''} does not exist", accepted, status=409)
     if button.get("mode") == "draft":
-        return flow, 0, find_text(flow, 0)
+        return flow, 0, find_text(state, flow, 0)
     version = int(button.get("flow_version") or 0) or (flow.published[-1].number if flow.published else 0)
     if not version:
         raise ControlApiError("flow", f"{flow.flow_id} was never published", "the mode draft", status=409)
-    return flow, version, find_text(flow, version)
+    return flow, version, find_text(state, flow, version)
 
 
 def _template_flow(state: SimulatorState, waba_id: str, message: SimulatedMessage) -> str:

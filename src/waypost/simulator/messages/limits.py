@@ -6,6 +6,7 @@ from waypost.base.clock import DAY_MS, HOUR_MS
 from waypost.base.json_values import list_or_none
 from waypost.simulator.apis.errors import message_error
 from waypost.simulator.flows.model import BLOCKED, FLOWS, THROTTLED, Flow
+from waypost.simulator.flows.version_life import find_expired_version
 from waypost.simulator.numbers.model import find_restriction
 from waypost.simulator.state.accounts import Number
 from waypost.simulator.state.records import ALLOWED, IDENTITY, NUMBER_STATUS
@@ -53,7 +54,7 @@ def check_limits(
     """Check the restriction to marketing, the message's flow, and the messaging limit.
 
     Raises:
-        GraphApiError: 131063; 132068 for a blocked flow; 132069 for a throttled flow's eleventh message in an hour; the
+        GraphApiError: 131063; 132068 for a blocked flow; 131009 for one of an expired version; 132069 for a throttled flow's eleventh message in an hour; the
             code of the settings beyond the messaging limit.
 
     Source: facts 5.2, 8.
@@ -65,6 +66,8 @@ def check_limits(
     flow = _find_flow(state, rendered)
     if flow is not None and flow.status == BLOCKED:
         raise message_error(132068, f"the flow {flow.flow_id} is blocked")
+    if flow is not None and (expired := find_expired_version(state, _find_asset(flow))) is not None:
+        raise message_error(131009, f"the flow {flow.flow_id} has Flow JSON {expired}, which has expired")
     if flow is not None and flow.status == THROTTLED:
         sent = recent_usage(state, FLOW_SENDS, flow.flow_id, within_ms=HOUR_MS)
         if len(sent) >= _MAX_FLOW_SENDS_PER_HOUR:
@@ -145,6 +148,11 @@ def _find_tier(state: SimulatorState, number: Number) -> int | None:
         return None
     record = state.record(number.phone_number_id, NUMBER_STATUS)
     return TIERS.get(str(record.get("messaging_limit")))
+
+
+def _find_asset(flow: Flow) -> str:
+    """Return the text that a message opens: what was published last, or of a flow that never was the draft."""
+    return flow.published[-1].asset if flow.published else flow.asset
 
 
 def _find_flow(state: SimulatorState, rendered: RenderedMessage) -> Flow | None:
