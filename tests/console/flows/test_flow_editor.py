@@ -68,7 +68,7 @@ async def test_errors_and_warnings_come_while_typing_and_lead_to_their_lines(
     tabs: Tabs, console: ConsoleClient
 ) -> None:
     page = (await tabs(await create_flow(console))).page
-    wrong = NEW_FLOW_JSON.replace('"TextHeading"', '"TextHeding"').replace('"Continue"', f'"{"😀" * 36}"')
+    wrong = NEW_FLOW_JSON.replace('"TextHeading"', '"TextHeader"').replace('"Continue"', f'"{"😀" * 36}"')
 
     await editor(page).fill(wrong)
 
@@ -81,7 +81,7 @@ async def test_errors_and_warnings_come_while_typing_and_lead_to_their_lines(
     await expect(editor(page)).to_be_focused()
     await expect(page.locator("#flow-lines .is-error")).to_have_text(["12"])
     await expect(page.locator("#flow-lines .is-warning")).to_have_text(["23"])
-    assert await page.evaluate(SELECTED) == '"TextHeding"'
+    assert await page.evaluate(SELECTED) == '"TextHeader"'
     await warnings.get_by_role("link").press("Enter")
     assert await page.evaluate(SELECTED) == f'"{"😀" * 36}"'
 
@@ -139,7 +139,7 @@ async def test_text_is_played_as_it_is_typed_with_a_log_of_what_happens(tabs: Ta
 
     await editor(page).fill(NEW_FLOW_JSON.replace("Thank you, ", "Thanks, "))  # the screen stays, with its example
     await expect(phone.get_by_text("Thanks, Ann.")).to_be_visible()
-    await editor(page).fill(NEW_FLOW_JSON.replace('"TextHeading"', '"TextHeding"'))
+    await editor(page).fill(NEW_FLOW_JSON.replace('"TextHeading"', '"TextHeader"'))
     await expect(page.locator("#flow-count.is-bad")).to_be_visible()
     await expect(phone.get_by_text("Thanks, Ann.")).to_be_visible()  # of the last text without errors
     await phone.get_by_role("button", name="Send").click()

@@ -381,7 +381,7 @@ async def test_preview_plays_a_text_or_a_draft_without_a_phone(bench: Bench) -> 
     await bench.control("POST", f"{path}/steps", {"steps": [{"fill": {"name": "Bo"}}, {"tap": "Next"}]})
     shown = await bench.control("GET", path)
     ended = await bench.control("POST", f"{path}/steps", {"steps": [{"tap": "Done"}]})
-    broken = await bench.control("POST", "flow-sessions", {"flow_json": text.replace("TextBody", "TextBoddy")})
+    broken = await bench.control("POST", "flow-sessions", {"flow_json": text.replace("TextBody", "TextBodies")})
 
     assert shown.body["view"]["screen_id"] == "SHOW"
     assert ended.body["events"] == [{"type": "completed", "response": {"flow_token": "t-3", "name": "Bo"}}]
