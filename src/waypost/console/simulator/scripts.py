@@ -75,8 +75,10 @@ _MEMBER_LABELS: Final = {
     "index": "Button index",
     "card": "Card index",
     "response": "Values of the form",
+    "steps": "Steps in the Flow",
     "for_ms": "For",
 }  # fmt: skip
+_JSON_EXAMPLES: Final = {"response": '{"name": "Ann"}', "steps": '[{"fill": {"name": "Ann"}}, {"tap": "Send"}]'}
 _COMMON_MEMBERS: Final = ("on", "do", "probability", "times")
 NEW_ROW: Final[Mapping[str, str]] = {"on": "message", "do": "read", "from_s": "1"}
 
@@ -199,12 +201,13 @@ def _parse_member(name: str, text: str, label: str) -> Any:
             return text
         case "for_ms":
             return parse_seconds_ms(text, f"{label}, offline for")
-        case "response":
+        case "response" | "steps":
             try:
                 return msgspec.json.decode(text)
             except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-                problem = f"The text of the values of the form of {label} {describe_malformed_json(error)}."
-                raise InvalidPageRequest(problem, 'Enter an object, such as {"name": "Ann"}.') from None
+                what = _MEMBER_LABELS[name].lower()
+                problem = f"The text of the {what} of {label} {describe_malformed_json(error)}."
+                raise InvalidPageRequest(problem, f"Enter JSON, such as {_JSON_EXAMPLES[name]}.") from None
         case _:
             return parse_whole(text)
 
@@ -239,6 +242,6 @@ def _format_member(name: str, value: Any) -> str:
     if name.endswith("_ms") and isinstance(value, int | float) and -_MAX_NUMBER < value < _MAX_NUMBER:
         return f"{value / 1000:.15g}"
     try:
-        return json.dumps(value, ensure_ascii=False) if name == "response" else str(value)
+        return json.dumps(value, ensure_ascii=False) if name in _JSON_EXAMPLES else str(value)
     except ValueError:  # a number with more digits than Python writes
         return "?"

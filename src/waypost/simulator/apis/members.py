@@ -15,7 +15,7 @@ class MemberDeclaration:
     name: str
     # `whole`, `number` and `fraction` are numbers within the bounds; `pair` is a whole number, or two in order; `true`
     # accepts only true
-    type: Literal["whole", "number", "fraction", "pair", "boolean", "true", "text", "choice", "object"]
+    type: Literal["whole", "number", "fraction", "pair", "boolean", "true", "text", "choice", "object", "list"]
     at_least: int = 0  # lower bound of a number, exclusive for a fraction
     at_most: int = 0  # upper bound of a number, or of a text's characters
     choices: tuple[str, ...] = ()  # of a `choice`
@@ -34,6 +34,9 @@ class MemberDeclaration:
                 return value in self.choices
             case "object":
                 return object_or_none(value) is not None
+            case "list":
+                items = list_or_none(value)
+                return items is not None and self.at_least <= len(items) <= self.at_most
             case "whole":
                 return self._is_whole(value)
             case "pair":
@@ -63,6 +66,8 @@ class MemberDeclaration:
                 return " or ".join((", ".join(self.choices[:-1]), self.choices[-1]))
             case "object":
                 return "an object"
+            case "list":
+                return f"a list of {self.at_least} to {self.at_most}"
             case "whole":
                 return f"a whole number from {self.at_least} to {self.at_most}"
             case "number":

@@ -1,8 +1,8 @@
 """Steps of a person in a Flow, with what they cause: requests to the endpoint, uploads, the end."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta
 from msgspec.structs import replace
 
 from waypost.flow_player import player
@@ -19,7 +19,6 @@ from waypost.flow_player.play_state import (
 from waypost.flow_player.playable import PlayableFlow
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.control_operations import ControlBody
-from waypost.simulator.apis.field_types import FileName, Id, Name, accepts
 from waypost.simulator.flows.endpoint import call_endpoint
 from waypost.simulator.flows.endpoint_keys import find_endpoint_key
 from waypost.simulator.flows.exchanges import EndpointExchange
@@ -27,36 +26,8 @@ from waypost.simulator.flows.model import Flow
 from waypost.simulator.flows.sessions import FlowSession, find_text
 from waypost.simulator.flows.uploads import show_in_reply, show_to_endpoint, store_upload
 from waypost.simulator.media.model import find_media
+from waypost.simulator.state.flow_steps import MAX_STEPS, FlowFileStep, FlowStep
 from waypost.simulator.state.simulator_state import SimulatorState
-
-MAX_STEPS: Final = 100
-
-
-class FlowFileStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A file for a picker: its content in base64, or the id of a file of `POST /control/media`."""
-
-    name: Name
-    file_name: FileName = ""
-    mime_type: Annotated[str, Meta(max_length=100)] = ""
-    content: bytes = b""
-    media_id: Id | None = None
-
-
-class FlowStep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One step of a person: exactly one of its members.
-
-    `fill` has values of inputs by name, `choose` options to be added to those that are chosen. `upload` adds a file to a
-    picker, `remove` takes one away by its `media_id`. `tap` is the path or the text of a button, link, item or option.
-    """
-
-    fill: dict[str, Any] | UnsetType = UNSET
-    choose: dict[str, str] | UnsetType = UNSET
-    upload: FlowFileStep | UnsetType = UNSET
-    remove: dict[str, str] | UnsetType = UNSET
-    tap: Name | UnsetType = UNSET
-    back: Annotated[bool, accepts("true")] | UnsetType = UNSET
-    refresh: Annotated[bool, accepts("true")] | UnsetType = UNSET
-    close: Annotated[bool, accepts("true")] | UnsetType = UNSET
 
 
 class FlowStepsBody(ControlBody, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from waypost.simulator.apis.control_operations import read_members
 from waypost.simulator.apis.links import is_valid_link
 from waypost.simulator.apis.requests import Receive, Scope, Send
 from waypost.simulator.flows.model import FLOWS, Flow
-from waypost.simulator.flows.playing import FlowFileStep, FlowStep, FlowStepsBody
+from waypost.simulator.flows.playing import FlowStepsBody
 from waypost.simulator.flows.preview_forms import InvalidPreview, PreviewForm, read_preview_form
 from waypost.simulator.flows.preview_links import PREVIEW_ROOT
 from waypost.simulator.flows.session_control import (
@@ -41,6 +41,7 @@ from waypost.simulator.flows.session_control import (
     show_preview,
 )
 from waypost.simulator.flows.sessions import FlowSessionView, find_text, load_playable
+from waypost.simulator.state.flow_steps import FlowFileStep, FlowStep
 from waypost.simulator.state.simulator_state import SimulatorState
 
 if TYPE_CHECKING:

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
+from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.handsets.actions import report_spam, send_message, set_marketing_preference
+from waypost.simulator.handsets.phone_flows import open_flow, play_steps
 from waypost.simulator.handsets.phone_messages import (
     InboundOptions,
     build_message,
@@ -22,14 +25,18 @@ from waypost.simulator.handsets.phone_messages import (
 )
 from waypost.simulator.handsets.reachability import block, go_offline, go_online
 from waypost.simulator.state.accounts import Number
+from waypost.simulator.state.flow_steps import FlowStep
 from waypost.simulator.state.phones import find_phone
 from waypost.simulator.state.simulator_state import SimulatorState, Transaction
 from waypost.simulator.storage.store import STORE_FAILURES
+from waypost.simulator.storage.tables.messages import MESSAGES
 from waypost.simulator.storage.tables.phone_plans import COUNT_DONE_STEP, PLANNED_ACTIONS, PlannedAction, next_action_ms
 
 _SIMULATOR_LOG = log("simulator")
 _MAX_IDLE_MS: Final = 3_600_000
 _BATCH_SIZE: Final = 500
+_RETRY_PLAY_MS: Final = 1000
+"""Time until a flow is opened that could not be, since too many are being filled in."""
 
 
 def start_planned_actions(state: SimulatorState) -> None:
@@ -73,6 +80,10 @@ async def _run_action(state: SimulatorState, planned: PlannedAction) -> None:
         return
     if name != "return" and phone.is_offline:
         return  # it went offline a moment ago, and that postpones this row
+    if name == "play" and not state.endpoints.start(_play_flow(state, planned)):
+        later = {"due_ms": state.clock.now_ms() + _RETRY_PLAY_MS}
+        await state.store.run([PLANNED_ACTIONS.update(later, id=planned.id)])
+        return
     act = _prepare(state, planned, number, action)
 
     def write(transaction: Transaction) -> None:
@@ -104,6 +115,8 @@ def _prepare(
             return go_offline(state, phone)
         case "return":
             return go_online(state, phone)
+        case "play":
+            return lambda _transaction: None  # it has begun, and its endpoint must not hold up the other actions
         case "tap":
             message = build_tap(action["button"])
         case "respond":
@@ -118,3 +131,16 @@ def _prepare(
     if message is None:
         raise ValueError(f"unknown action {action['do']!r}")
     return send_message(state, phone, number, message, options)
+
+
+async def _play_flow(state: SimulatorState, planned: PlannedAction) -> None:
+    """Open the flow of a message and fill it in; where the handset does not allow a step, the person leaves it open."""
+    steps = msgspec.convert(planned.action["steps"], list[FlowStep])
+    try:
+        for message in await MESSAGES.find(state.store, wamid=planned.wamid, phone=planned.phone):
+            await open_flow(state, message, restart=True, origin="")
+            await play_steps(state, planned.phone, planned.wamid, steps, origin="")
+    except ControlApiError as error:
+        _SIMULATOR_LOG.info("a script cannot fill in the flow", phone=planned.phone, reason=str(error))
+    except Exception as error:  # noqa: BLE001  a defect, or a store that is away, is not the loop's
+        _SIMULATOR_LOG.error("planned action failed", action_id=planned.id, step=planned.step, error=repr(error))

@@ -63,6 +63,7 @@ _STEP_MEMBER_TITLES: Final = {
     ("tap",     "card"):     ("Card index, from 0",         "no card"),
     ("react",   "text"):     ("Emoji",                      ""),
     ("respond", "response"): ("Values of the form, as JSON", ""),
+    ("play",    "steps"):    ("Steps in the Flow, as JSON", ""),
     ("offline", "for_ms"):   ("For, in seconds",            "until turned on"),
 }
 # fmt: on

@@ -10,9 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from waypost.base.json_values import list_or_none, object_or_none, objects_in
 from waypost.simulator.apis.control_error import ControlApiError
 from waypost.simulator.apis.members import MemberDeclaration, check_names, check_values
+from waypost.simulator.state.flow_steps import MAX_STEPS, FlowStep
 
 MAX_SCRIPT_STEPS: Final = 32
 _WEEK_MS: Final = 7 * 24 * 3600 * 1000
@@ -37,6 +40,7 @@ class ScriptStep:
     index: int | None = None  # of the button to tap
     card: int | None = None  # index of the carousel's card whose button is tapped
     response: dict[str, Any] = field(default_factory=dict[str, Any])  # the content of a filled form
+    steps: list[Any] = field(default_factory=list[Any])  # in a Flow, as `FlowStep`
     for_ms: int | None = None  # how long the phone stays offline; None: until a request brings it back
     raw: dict[str, Any] = field(default_factory=dict[str, Any])  # the step as it was sent
 
@@ -76,6 +80,7 @@ STEP_ACTIONS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
     "tap":     ("tap a button",             (),        ("index", "text", "card")),
     "react":   ("react with an emoji",      ("text",), ()),
     "respond": ("submit the form",          (),        ("response",)),
+    "play":    ("fill in the Flow",         ("steps",), ()),
     "block":   ("block the business",       (),        ()),
     "report":  ("report the business",      (),        ()),
     "opt_out": ("stop its marketing",       (),        ()),
@@ -126,9 +131,11 @@ _STEP_MEMBERS: Final = {
         MemberDeclaration("index", "whole", 0, 99, description="0 to 99"),
         MemberDeclaration("card", "whole", 0, 9, description="0 to 9"),
         MemberDeclaration("response", "object", description="an object with the form's values"),
+        MemberDeclaration("steps", "list", 1, MAX_STEPS, description=f"1 to {MAX_STEPS} steps of a person in a Flow"),
         MemberDeclaration("for_ms", "whole", 0, 30 * _WEEK_MS, description=f"0 to {30 * _WEEK_MS}"),
     )
 }
+_FLOW_STEPS: Final = ", ".join(name for name in FlowStep.__struct_fields__ if name != "upload")
 _COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")
 
 
@@ -153,6 +160,9 @@ def _read_step(path: str, raw: Any) -> ScriptStep:
     for name in step:
         check_names((name,), _STEP_MEMBERS, f"{path}.")
         check_values((_STEP_MEMBERS[name],), step, f"{path}.", "is not valid")
+    for index, flow_step in enumerate(step.get("steps", ())):
+        if not _is_flow_step(flow_step):
+            raise ControlApiError(f"{path}.steps[{index}]", "is not valid", f"an object with one of {_FLOW_STEPS}")
     _, required, optional = STEP_ACTIONS[step["do"]]
     known = (*_COMMON_MEMBERS, *required, *optional)
     for name in required:
@@ -165,6 +175,16 @@ def _read_step(path: str, raw: Any) -> ScriptStep:
     shortest, longest = list_or_none(delay) or (delay, delay)
     members = {name: value for name, value in step.items() if name != "after_ms"}
     return ScriptStep(**members, after_ms=(shortest, longest), raw=step)
+
+
+def _is_flow_step(value: Any) -> bool:
+    """True for one step of a person in a Flow, which takes no file: a script has none."""
+    step = object_or_none(value) or {}
+    try:
+        msgspec.convert(step, FlowStep)
+    except msgspec.ValidationError:
+        return False
+    return len(step) == 1 and "upload" not in step and False not in step.values()
 
 
 @dataclass(frozen=True)
@@ -219,6 +239,9 @@ def _build_action(step: ScriptStep, rendered: RenderedMessage) -> dict[str, Any]
         case "respond":
             form = find_form_button(rendered)
             return form and {"do": "respond", "button": form, "response": step.response}
+        case "play":
+            is_flow = any(one.get("type") == "FLOW" for one in objects_in(rendered.get("buttons")))
+            return {"do": "play", "steps": step.steps} if is_flow else None
         case "reply" | "react":
             return {"do": step.do, "text": step.text}
         case "offline":
