@@ -203,6 +203,12 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
                 yield f"{path} was back at {back_s:.1f} s, and {callback_id} was tried again at {until_s:.1f} s"
 
 
+def _is_known(one: Exchange, calls: list[Exchange]) -> bool:
+    """False if its callback was tried again: the service has not learnt how it ended."""
+    callback_id = one.headers["waypost-callback-id"]
+    return not any(each.headers["waypost-callback-id"] == callback_id and each.began_s > one.began_s for each in calls)
+
+
 def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iterable[str]:
     """A callback that alone fails blocks those that follow it for `order_hold_s`; its next failure lets them go."""
     replayed_s = max((one.began_s for one in observed.exchanges if one.path.endswith("/replay")), default=-EFFECT_S)
@@ -224,11 +230,13 @@ def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
                 is_last = (one.status or 0) >= 300 and one.began_s - first.began_s > max(
                     observed.order_hold_s, default=0
                 ) * SLOWEST_CLOCK
+                let_go_s += one.retry_after_s or 0  # its receiver asked for a pause
                 if not is_last or came_s > one.began_s or sent_s < let_go_s + LET_GO_S:
                     continue
                 since_s = (first.ended_s or 0) + GRACE_S  # also if the process that knows it has been restarted since
                 others_succeed = any(
-                    each.status == 200 and since_s < (each.ended_s or 0) < one.began_s for each in calls[path]
+                    each.status == 200 and since_s < (each.ended_s or 0) < one.began_s and _is_known(each, calls[path])
+                    for each in calls[path]
                 )
                 fails_again = any(
                     (each.status or 500) >= 300 and let_go_s < each.began_s < let_go_s + LET_GO_S
