@@ -7,7 +7,9 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, Bench
 from tests.simulator.flows.test_sessions import ASK_AND_SHOW, open_flow, publish_flow, replies, send_flow
+from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
+from waypost.simulator.apis import endpoint_client
 
 FILL_IN: list[dict[str, Any]] = [{"fill": {"name": "Bo"}}, {"tap": "Next"}, {"tap": "Done"}]
 
@@ -36,6 +38,26 @@ async def test_each_phone_of_a_fleet_fills_in_its_flow(bench: Bench) -> None:
     }
     crowd = await poll_until(lambda: bench.control("GET", "fleets/crowd"), lambda it: it.body["steps"][0]["done"] == 5)
     assert crowd.body["counts"]["forms"] == 5
+
+
+async def test_flows_beyond_what_is_filled_in_at_once_wait_their_turn(
+    slow: Bench, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_client, "_MAX_TASKS", 1)
+    script = [{"on": "form", "do": "play", "steps": FILL_IN}]
+    fleet = {"name": "crowd", "first": "15551000000", "count": 3, "script": script, "open_window_to": BUSINESS}
+    assert (await slow.control("POST", "fleets", fleet)).status == 200
+    flow_id = await publish_flow(slow, ASK_AND_SHOW)
+    for number in range(3):
+        sent = await slow.graph("POST", f"{NUMBER_ID}/messages", json=flow_message(flow_id, f"1555100000{number}"))
+        assert sent.status == 200, sent.body
+
+    async def pass_a_second() -> list[dict[str, Any]]:
+        clock.advance(ms=1000)
+        return await replies(slow)
+
+    answers = await poll_until(pass_a_second, lambda found: len(found) == 3)
+    assert {one["from"] for one in answers} == {"15551000000", "15551000001", "15551000002"}
 
 
 async def test_script_that_the_handset_does_not_allow_leaves_the_flow_open(bench: Bench) -> None:
