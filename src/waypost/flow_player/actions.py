@@ -123,7 +123,7 @@ def _navigate(
 
 
 def enter_screen(flow: PlayableFlow, state: FlowState, screen_id: str, data: dict[str, Any]) -> FlowState:
-    """Return the state in which a screen is shown anew, after its actions on drawing."""
+    """Return the state in which a screen is drawn again, after its actions on drawing."""
     stack = [one for one in state.stack if one != screen_id]
     entered = replace(state, stack=[*stack, screen_id], snackbar="", error="", failed=None)
     entered = save_memory(entered, ScreenMemory(data))

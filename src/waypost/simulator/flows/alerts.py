@@ -1,6 +1,6 @@
 """Alerts about the endpoints of published Flows: webhooks when a rate crosses a threshold, up or down.
 
-What was measured is in memory only: after a restart the windows begin anew. Which alerts are active is stored.
+What was measured is in memory only: after a restart the windows begin empty. Which alerts are active is stored.
 
 Source: the operator's page "Flows webhooks"; decision 0130.
 """

@@ -58,7 +58,7 @@ _SIGNED_FROM: Final = ((7, 3), (4, 0))
 _STATUSES: Final = {  # Source: the operator's page "Error codes", endpoint error codes
     # status  operator's name                 what it means
     421:     ("business-decryption-error",
-              "The endpoint could not decrypt the request, also not with the key fetched anew (421): its private key is "
+              "The endpoint could not decrypt the request, also not with the key fetched again (421): its private key is "
               "not that of the uploaded public key, or it decrypts otherwise than documented."),
     427:     ("unexpected_http_status_code",  "The endpoint says by 427 that the flow token is no longer valid."),
     432:     ("unexpected_http_status_code",
@@ -108,7 +108,7 @@ async def call_endpoint(
 ) -> EndpointExchange:
     """Send a request to a Flow's endpoint; return what came of it, which is never an exception.
 
-    After a 421 the key is fetched anew, and the request sent once more. The handset checks a response against the Flow
+    After a 421 the key is fetched again, and the request sent once more. The handset checks a response against the Flow
     JSON, and tells the endpoint of an invalid one in the background. The exchange is kept, and counted.
 
     Args:
