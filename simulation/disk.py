@@ -165,6 +165,19 @@ class Disk:
             file = self._files[path] = _File(content, len(content), has_flushed_name=not flags & _CREATES_NAME)
         return file
 
+    def wrote(self, path: str, offset: int, content: bytes) -> None:
+        """Note what Python wrote, into a file of SQLite that is not open there."""
+        self.opened(path, 0).unflushed.append((offset, content))
+
+    def sync(self, path: str) -> int:
+        """Flush such a file; return the error."""
+
+        def rewrite(content: bytes) -> None:
+            with Path(path).open("r+b") as file:
+                file.write(content)
+
+        return self.before("sync") or self.flushed(self.opened(path, 0), rewrite)
+
     def before(self, operation: str, *, grows: bool = False) -> int:
         """Count an operation; return the error that it meets, 0 if none.
 
@@ -347,6 +360,11 @@ class _SqliteLayer:
         if result == OK:
             disk.deleted(path, is_flushed=bool(is_flushed))
         return result
+
+
+def disk_of(path: str) -> Disk | None:
+    """Return the simulated disk that has a file of SQLite; None if none has."""
+    return next((disk for layer in _installed for disk in layer.disks if disk.holds(path)), None)
 
 
 _installed: list[_SqliteLayer] = []

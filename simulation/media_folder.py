@@ -1,6 +1,6 @@
 """A folder of media on the simulated disk: what was not flushed is lost with the power, and its writes may find no space.
 
-Python writes these files, so the functions of `os` by which the service changes a folder are replaced, once in a
+Python writes these files, and some of the database's before SQLite opens it, so the functions of `os` by which the service changes a folder are replaced, once in a
 process. A file has the content of its last flush, and the folder the names of its own; of the rest a loss of power
 keeps what chance decides: names that point to empty or half files, old names, and files that were deleted.
 
@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from simulation.disk import FULL, OK, SECTOR_BYTES, Disk
+from simulation.disk import FULL, OK, SECTOR_BYTES, Disk, disk_of
 
+REPLACED: Final = ("open", "fdopen", "fsync", "pwrite", "replace", "rename", "unlink", "remove", "link")
+"""Of the functions of `os`."""
 _folders: Final[list["MediaFolder"]] = []
 _native_unlink: Final = os.unlink
 
@@ -56,10 +58,7 @@ class MediaFolder:
 
     def meet(self, operation: str, *, grows: bool = False) -> None:
         """Count an operation. Raises OSError: it meets a fault, or the machine is off."""
-        result = self._disk.before(operation, grows=grows)
-        if result != OK:
-            number = errno.ENOSPC if result == FULL else errno.EIO
-            raise OSError(number, os.strerror(number))
+        check(self._disk.before(operation, grows=grows))
 
     def change(self, old: str | None, new: str | None) -> None:
         """Note that a name came, went, or is another one now."""
@@ -154,15 +153,27 @@ def _find(path: Any) -> tuple[MediaFolder, str] | None:
     return next(((folder, name) for folder in _folders if folder.path == parent), None)
 
 
+def check(result: int) -> None:
+    """Raise the OSError of an operation that the disk did not do."""
+    if result != OK:
+        number = errno.ENOSPC if result == FULL else errno.EIO
+        raise OSError(number, os.strerror(number))
+
+
+def _path_of(descriptor: int) -> str:
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink()) if _folders else ""
+
+
 def _find_opened(descriptor: int) -> tuple[MediaFolder, str] | None:
     """Return what a descriptor is of: a file, or with an empty name the folder itself."""
-    path = str(Path(f"/proc/self/fd/{descriptor}").readlink()) if _folders else ""
+    path = _path_of(descriptor)
     return next(((folder, "") for folder in _folders if folder.path == path), None) or _find(path)
 
 
 def watch_files() -> None:
     """Replace the functions by which Python changes a folder; once in a process. Others' folders are not concerned."""
-    native_open, native_fdopen, native_fsync = os.open, os.fdopen, os.fsync
+    native_open, native_fdopen = os.open, os.fdopen
+    native_fsync, native_pwrite = os.fsync, os.pwrite
     native_replace, native_link = os.replace, os.link
 
     def open_(path: Any, flags: int, *args: Any, **options: Any) -> int:
@@ -183,6 +194,10 @@ def watch_files() -> None:
         return file
 
     def fsync(descriptor: int) -> None:
+        path = _path_of(descriptor)
+        if (disk := disk_of(path)) is not None:
+            check(disk.sync(path))
+            return
         found = _find_opened(descriptor)
         if found is None:
             native_fsync(descriptor)
@@ -192,6 +207,14 @@ def watch_files() -> None:
             found[0].flush_file(found[1])
         else:
             found[0].flush_names()
+
+    def pwrite(descriptor: int, content: Any, offset: int) -> int:
+        path = _path_of(descriptor)
+        disk = disk_of(path)
+        if disk is not None:
+            check(disk.before("write"))
+            disk.wrote(path, offset, content)
+        return native_pwrite(descriptor, content, offset)
 
     def replace(old: Any, new: Any, **options: Any) -> None:
         found = _find(old)
@@ -219,17 +242,8 @@ def watch_files() -> None:
         if found is not None:
             found[0].link(found[1], Path(new).name)
 
-    replaced: dict[str, Callable[..., Any]] = {
-        "open": open_,
-        "fdopen": fdopen,
-        "fsync": fsync,
-        "replace": replace,
-        "rename": replace,
-        "unlink": unlink,
-        "remove": unlink,
-        "link": link,
-    }
-    for name, function in replaced.items():
+    functions: tuple[Callable[..., Any], ...] = (open_, fdopen, fsync, pwrite, replace, replace, unlink, unlink, link)
+    for name, function in zip(REPLACED, functions, strict=True):
         setattr(os, name, function)
 
 

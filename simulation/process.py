@@ -19,9 +19,11 @@ from sqlalchemy.pool import Pool
 from simulation.choices import Choices, declare
 from simulation.machine import Listener
 from simulation.observed import Observed
+from simulation.story import tell
 from waypost.assembly.http.servers import HttpServer
 from waypost.assembly.service import Waypost
 from waypost.store.contract import StoreUnavailable
+from waypost.store.engines import sqlite
 
 Result = TypeVar("Result")
 
@@ -87,6 +89,7 @@ class Process:
         waypost: the service of the current life, or of the last.
         is_running: True from the begin of a start until the end.
         on_wait: called when it waits for somebody: it opens a connection, or has sent statements.
+        on_end: run outside of it when it has ended by itself.
     """
 
     def __init__(
@@ -116,6 +119,7 @@ class Process:
         self.lives = 0
         self.is_running = False
         self.on_wait: Callable[[], None] | None = None
+        self.on_end: Callable[[Process], Coroutine[Any, Any, None]] | None = None
 
     def _call_on_wait(self) -> None:
         if self.on_wait is not None:
@@ -138,6 +142,7 @@ class Process:
         self._host = _loop().machines.host(f"{self.name}/{self.lives}")
         self._host.connections_of = self._connections
         self._host.on_wait = self._call_on_wait
+        self._host.end = self._end
         self.is_running, self._stop = True, asyncio.Event()
         serving, self._ended = self._future(), self._future()
         self._host.spawn(lambda: self._live(self._stop, serving, prepare))
@@ -216,6 +221,14 @@ class Process:
         asyncio.get_running_loop().call_soon(self._settle, self._host, death, context=contextvars.Context())
         for waiting in list(self._waiting.values()):
             _resolve(waiting, None, ProcessDied())
+
+    def _end(self) -> None:
+        """End it as `os._exit` does."""
+        tell(f"{self.name} ended its process")
+        self.kill(Death.KILLED)
+        if self.on_end is not None:
+            outside = contextvars.Context()
+            self._ending = outside.run(asyncio.get_running_loop().create_task, self.on_end(self), context=outside)
 
     def _release(self, host: Any) -> None:
         """Close what the operating system closes when a process ends."""
@@ -432,6 +445,11 @@ def _add_connection(connection: Any, _record: Any) -> None:
 def watch_connections() -> None:
     """Know the connections to stores that each host opens; called once in a process."""
     event.listen(Pool, "connect", _add_connection)
+
+
+def end_hosts() -> None:
+    """Let what ends a process of the service end its host; called once in a process."""
+    sqlite.end_process = lambda _reason: current_host.get().end()
 
 
 def _loop() -> Any:

@@ -28,7 +28,7 @@ from simulation.loop import run
 from simulation.machine import replace_machine
 from simulation.media_folder import watch_files
 from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
-from simulation.process import watch_connections
+from simulation.process import end_hosts, watch_connections
 from simulation.world import run_world
 
 FRAMES: Final = 8
@@ -96,6 +96,7 @@ class Search:
         logging.disable()
         replace_machine(self._transports)
         watch_connections()
+        end_hosts()
         watch_files()
         warm.prepare()
         tempfile.tempdir = self._folder.name

@@ -25,6 +25,7 @@ _FULL: Final = (DiskFault.FULL, DiskFault.FULL_FOR_GROWTH)
 _MET_BY_EVERY: Final = (1, 2, 5)
 CHECKPOINT_PAGES: Final = (4000, 20, 100)
 """The setting of the service, and smaller ones: else so small a store is copied from its log at the end only."""
+LOGGED_PAGE_BYTES: Final = 4120
 
 declare(_KINDS)
 
@@ -70,6 +71,7 @@ class StorageFaults:
 
 
 def set_checkpoints(pages: int) -> None:
-    """Let SQLite copy its log into the file after so many pages."""
-    others: Iterable[tuple[Any, Any]] = (row for row in sqlite.PRAGMAS if row[0] != "wal_autocheckpoint")
-    sqlite.PRAGMAS = (*others, ("wal_autocheckpoint", str(pages)))  # type: ignore[misc]
+    """Let the service copy the log into the file after so many pages."""
+    sqlite.MAX_LOG_BYTES = pages * LOGGED_PAGE_BYTES  # type: ignore[misc]
+    others: Iterable[tuple[Any, Any]] = (row for row in sqlite.PRAGMAS if row[0] != "journal_size_limit")
+    sqlite.PRAGMAS = (*others, ("journal_size_limit", str(sqlite.MAX_LOG_BYTES)))  # type: ignore[misc]

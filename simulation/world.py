@@ -40,7 +40,7 @@ from simulation.observed import Observed
 from simulation.partners import PHONES, PartnerActor
 from simulation.phones import Phone, Reviewer
 from simulation.postgresql import DatabaseRun, ProcessConnections
-from simulation.process import Killer, Process, ProcessDied
+from simulation.process import STARTED_AGAIN_AFTER_S, Killer, Process, ProcessDied
 from simulation.promises import Promises
 from simulation.revocation import find_accepted_after_revocation
 from simulation.second_round import SecondRound
@@ -69,7 +69,6 @@ CONNECTIONS_END_WITHIN_S: Final = 20
 GROUPS_END_WITHIN_S: Final = 80
 """On PostgreSQL a group of the queue stays in memory for a minute after its last job."""
 REJECTED: Final = (3, 0, 10)
-DAMAGED: Final = "the service logged 'the store is damaged"
 
 declare(
     {"a receiver rejects a callback": "a receiver rejected one of its callbacks for some minutes, or most of an hour"}
@@ -158,7 +157,9 @@ class World:
         serve = partial(self._observe, name="service")
         connections = self._connections[nth] if self._connections else None
         make = partial(self._make_service, nth)
-        return Process(name, self._ports[nth], make, storage=self._disk, connections=connections, serve=serve)
+        process = Process(name, self._ports[nth], make, storage=self._disk, connections=connections, serve=serve)
+        process.on_end = self._start_again
+        return process
 
     def _make_service(self, nth: int) -> Waypost:
         self._starts += 1
@@ -197,6 +198,15 @@ class World:
         inside = self.observed.inside(application)
         around = self.faults.around(inside, name) if self._has_faults else inside
         return self.observed.outside(around, name)
+
+    async def _start_again(self, process: Process) -> None:
+        """Start a process that has ended by itself, as a supervisor does."""
+        with self.observed.interruption():
+            async with process.lifecycle:
+                while not process.is_running:
+                    await asyncio.sleep(STARTED_AGAIN_AFTER_S)
+                    with contextlib.suppress(ProcessDied):
+                        await process.supervise_start()
 
     async def suspend(self, for_s: float) -> None:
         """Let a process stand still when it next waits for somebody."""
@@ -294,23 +304,16 @@ class World:
         self.observed.broken += find_leftovers([process.waypost for process in self.processes])
         for process in self.processes:
             self.observed.broken += self._memory.find_growth(process.waypost)
-        defects = take_defects()
-        # Then what SQLite reads may be wrong: rows of nothing but nulls among others.
-        is_damaged = self._disk is not None and self._disk.counts["dropped pages"] > 0
-        if is_damaged:
-            defects = [text for text in defects if not text.startswith(DAMAGED)]
-        rows = [
-            row for row in await self._read("SELECT id, app_id, destination, state FROM messages") if None not in row
-        ]
+        rows = await self._read("SELECT id, app_id, destination, state FROM messages")
         subscriptions = await self._read("SELECT tag, modes, active FROM subscriptions")
         expected = {path: terms for partner in self.partners for path, terms in partner.expected_terms.items()}
         self.observed.broken += [
             *check_timing(self.observed, apps),
             *check_requests(self.observed, [row[:3] for row in rows]),
-            *(() if is_damaged else check_states(self.observed, {row.id: row.state for row in rows})),
-            *(() if is_damaged else check_subscriptions(expected, subscriptions)),
+            *check_states(self.observed, {row.id: row.state for row in rows}),
+            *check_subscriptions(expected, subscriptions),
             *check_limits(self.observed),
-            *defects,
+            *take_defects(),
         ]
         return Outcome(
             acknowledged=len(self.observed.acknowledged),

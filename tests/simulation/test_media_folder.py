@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ CONTENT = bytes(range(256)) * 20
 
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
-    for name in ("open", "fdopen", "fsync", "replace", "rename", "unlink", "remove", "link"):
-        monkeypatch.setattr(f"os.{name}", getattr(__import__("os"), name))  # restored at the end
+    for name in media_folder.REPLACED:
+        monkeypatch.setattr(f"os.{name}", getattr(os, name))  # restored at the end
     media_folder.watch_files()
     disk = Disk(tmp_path / "store.db", 1)
     folder = MediaFolder(tmp_path / "media", disk)

@@ -20,13 +20,13 @@ from typing import Final
 from waypost.assembly.http.sockets import bind_for_workers, port_of
 from waypost.base.telemetry.logs import log
 from waypost.config import Settings
+from waypost.store.contract import EXIT_STORE_UNAVAILABLE
 
 # fmt: off
 RESTART_DELAYS_S: Final = (0.1, 0.5, 1, 2, 5)  # delay between the end of a worker and its restart; the last one repeats
 MIN_LIFETIME_S: Final = 10                   # a worker that ends sooner after it was ready has failed
 MAX_SHORT_LIVES: Final = 5              # the supervisor gives up after so many failures in a row
 STOP_GRACE_S: Final = 10                    # on top of `stop_within_s`: for open requests, and to close the store
-EXIT_STORE_UNAVAILABLE: Final = 75                # exit code if the store cannot be reached: EX_TEMPFAIL of sysexits.h
 # fmt: on
 
 READY_LINE: Final = b"ready"

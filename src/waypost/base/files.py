@@ -13,6 +13,7 @@ from typing import BinaryIO, Final, Generic, TypeVar
 UMASK: Final = 0o077
 _OTHERS_MODE_BITS: Final = stat.S_IRWXG | stat.S_IRWXO
 _MAX_CHECKED_FILES: Final = 10_000
+_FLUSHED_BYTES: Final = 65_536
 
 
 class InheritedUmask:
@@ -30,6 +31,24 @@ def create_private(path: Path) -> None:
     """Create an empty file that only its owner can read, unless it exists."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def flush_again(path: Path, max_bytes: int | None = None) -> None:
+    """Write the bytes of a file, or its first ones, once more, and flush them. Do nothing if there is no such file.
+
+    After a flush that failed, Linux returns bytes that are not on the disk and that no later flush writes.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        size = os.fstat(descriptor).st_size
+        for offset in range(0, size if max_bytes is None else min(size, max_bytes), _FLUSHED_BYTES):
+            os.pwrite(descriptor, os.pread(descriptor, _FLUSHED_BYTES, offset), offset)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def remove_others_access(folder: Path) -> None:

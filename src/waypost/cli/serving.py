@@ -8,14 +8,14 @@ import typer
 
 from waypost.assembly.http.servers import PortInUse
 from waypost.assembly.serve import InvalidConfiguration, WorkerIdentity, serve
-from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE, READY_LINE, PrintLine
+from waypost.assembly.workers import READY_LINE, PrintLine
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.cli.errors import fail
 from waypost.cli.shown_settings import startup_lines
 from waypost.config import Settings
 from waypost.operations.tracing import TracingUnavailable
-from waypost.store.contract import StoreDamaged, StoreInUse, StoreUnavailable, WrongStore
+from waypost.store.contract import EXIT_STORE_UNAVAILABLE, StoreDamaged, StoreInUse, StoreUnavailable, WrongStore
 
 STARTUP_ERRORS: Final = (PortInUse, StoreInUse, WrongStore, InvalidConfiguration, TracingUnavailable)
 """Errors that prevent a start; their texts have a fix hint."""

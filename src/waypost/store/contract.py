@@ -5,10 +5,13 @@ from __future__ import annotations  # so that commands that only need the errors
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+EXIT_STORE_UNAVAILABLE: Final = 75
+"""Exit code of a process whose store cannot be reached: EX_TEMPFAIL of sysexits.h."""
 
 PayloadListener = Callable[[str], None]
 """Called on a thread of the engine with the payload of a notification from another process."""

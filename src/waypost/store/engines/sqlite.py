@@ -21,7 +21,8 @@ from sqlalchemy.engine import Engine as Pool
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from waypost.base.files import create_private
+from waypost.base.files import create_private, flush_again
+from waypost.base.telemetry.logs import log
 from waypost.store.bulk_statements import (
     BULK_STATEMENTS,
     IS_WRITER,
@@ -34,10 +35,19 @@ from waypost.store.bulk_statements import (
     Rows,
     quote,
 )
-from waypost.store.contract import DamageSearch, PayloadListener, StoreDamaged, StoreInUse
+from waypost.store.contract import (
+    EXIT_STORE_UNAVAILABLE,
+    DamageSearch,
+    PayloadListener,
+    StoreDamaged,
+    StoreInUse,
+    StoreUnavailable,
+)
 from waypost.store.revision import create_or_check_schema
 from waypost.store.writer import first_line
 
+_log = log("store")
+MAX_LOG_BYTES: Final = 4000 * 4120  # fewer, larger copies into the file than after SQLite's 1000 pages
 PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statements"
     # name, value, why
     ("journal_mode", "WAL"),  # readers do not block the writer
@@ -45,7 +55,8 @@ PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statemen
     ("busy_timeout", "5000"),  # a checkpoint may delay a reader for a moment
     ("cache_size", "-65536"),  # 64 MiB for the writer's hot pages
     ("temp_store", "MEMORY"),
-    ("wal_autocheckpoint", "4000"),  # pages; fewer, larger checkpoints than the default of 1000
+    ("wal_autocheckpoint", "0"),  # the engine copies the log into the file: SQLite would not say that a flush failed
+    ("journal_size_limit", str(MAX_LOG_BYTES)),  # a log that begins again is cut to this: its size says when it is long
 )
 UNAVAILABLE_RESULT_CODES: Final = {
     # Primary result codes of temporary errors. Source: sqlite.org, "Result and Error Codes"
@@ -59,8 +70,10 @@ DAMAGE_RESULT_CODES: Final = {
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
 }  # Source: sqlite.org, "Result and Error Codes"
+FAILED_FLUSH_CODES: Final = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}  # extended result codes
 
 MAX_NAMED_DAMAGE: Final = 5
+HEADER_BYTES: Final = 65_536  # as long as the longest page
 MAX_CHECKPOINT_ATTEMPTS: Final = 100
 
 
@@ -82,6 +95,7 @@ class SqliteEngine:
         self.is_exclusive = exclusive
         self._upgrade = upgrade
         self._path = path
+        self._log_path = path.with_name(f"{path.name}-wal")
         self._lock: int | None = None
         self._pool: Pool | None = None
         self._writer: Connection | None = None
@@ -94,12 +108,15 @@ class SqliteEngine:
             self._open()
         except Exception as error:
             raise_damage(self._path, error)
+            if is_failed_flush(error):
+                raise StoreUnavailable(f"the disk did not flush {self._path}") from error
             raise
 
     def _open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.is_exclusive:
             self._lock = take_lock(self._path)
+            self._flush_again()
         create_private(self._path)  # the files that SQLite adds get the same mode
         self._pool = create_engine(
             f"sqlite:///{self._path}",
@@ -119,13 +136,38 @@ class SqliteEngine:
             self._open_readers.append(reader)
             self._idle.put(reader)
 
+    def _flush_again(self) -> None:
+        """Flush what the last process may have failed to flush: else SQLite finds commits that a loss of power takes.
+
+        The log has every page that the file may lack, but for the header of a new file.
+        """
+        try:
+            flush_again(self._path, HEADER_BYTES)
+            flush_again(self._log_path)
+        except OSError as error:
+            raise StoreUnavailable(f"the disk did not flush {self._path}: {error.strerror}") from error
+
     @contextmanager
     def write(self, nth: int = 0) -> Generator[Connection]:
         del nth
         if self._writer is None:
             raise RuntimeError("the store is not open")
-        with self._writer.begin():
-            yield self._writer
+        with _end_on_failed_flush():
+            with self._writer.begin():
+                yield self._writer
+            self._copy_long_log(self._writer)
+
+    def _copy_long_log(self, writer: Connection) -> None:
+        """Copy a long log into the file. What readers still need stays, and the next commit tries again."""
+        if self._log_path.stat().st_size <= MAX_LOG_BYTES:
+            return
+        driver: Any = writer.connection.driver_connection
+        try:
+            driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        except sqlite3.DatabaseError as error:
+            if is_failed_flush(error):
+                raise
+            # The transaction is on disk, and the log has all of it
 
     @contextmanager
     def read(self) -> Generator[Connection]:
@@ -184,12 +226,13 @@ class SqliteEngine:
         if self._writer is None:
             raise RuntimeError("the store is not open")
         driver: Any = self._writer.connection.driver_connection
-        driver.execute("VACUUM")
-        for _ in range(MAX_CHECKPOINT_ATTEMPTS):
-            (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            if not is_busy:
-                break
-            time.sleep(0.1)  # a reader still uses the log
+        with _end_on_failed_flush():
+            driver.execute("VACUUM")
+            for _ in range(MAX_CHECKPOINT_ATTEMPTS):
+                (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not is_busy:
+                    break
+                time.sleep(0.1)  # a reader still uses the log
 
     def close(self) -> None:
         for reader in self._open_readers:  # the last connection to close merges the log into the file
@@ -209,6 +252,35 @@ def is_damage(error: BaseException) -> bool:
     return (
         isinstance(cause, sqlite3.DatabaseError) and getattr(cause, "sqlite_errorcode", 0) & 0xFF in DAMAGE_RESULT_CODES
     )
+
+
+def is_failed_flush(error: BaseException) -> bool:
+    """Return True if an error says that the disk did not flush what was written."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in FAILED_FLUSH_CODES
+
+
+@contextmanager
+def _end_on_failed_flush() -> Generator[None]:
+    """End the process if a flush fails within this.
+
+    The kernel then counts as written what is not, so that no later flush writes it, and SQLite may give up the part of
+    its log that has it. The next process finds in the log what the disk lacks.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_failed_flush(error):
+            end_process(first_line(error))
+        raise
+
+
+def end_process(reason: str) -> None:
+    """End this process at once, as a crash does: everything acknowledged is on disk, and nothing else may be."""
+    _log.critical(
+        "the disk did not flush the store: this process ends, and the next one reads what is on the disk", reason=reason
+    )
+    os._exit(EXIT_STORE_UNAVAILABLE)
 
 
 def raise_damage(path: Path, error: BaseException) -> None:
