@@ -301,6 +301,33 @@ async def test_order_hold_ends_after_a_restart_because_another_callback_was_rece
     assert [request.value for request in sink.requests[3:]] == [poison, {"about": "ann", "turn": 1}]
 
 
+async def test_order_is_kept_after_a_restart_if_the_others_were_received_before_the_callback_failed(
+    make_service: MakeCallbackService, sink: CallbackSink, clock: ManualClock
+) -> None:
+    service = await make_service(order_hold_s=600)
+    poison = {"about": "ann", "turn": 0}
+    sink.choose_status = lambda attempt: 500 if attempt.value == poison else 200
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ben")  # the receiver is known from then on
+    await poll_until(lambda: service.subscription_health(subscription), lambda health: not health["waiting"])
+    gate = sink.gate = asyncio.Event()
+    await service.emit_callbacks("ann", times=2)
+    await sink.wait_until(lambda: len(sink.requests) == 2)
+    sink.gate = asyncio.Event()
+    sink.gate.set()
+    await service.emit_callbacks("ben")
+    await poll_until(lambda: service.subscription_health(subscription), lambda health: health["waiting"] == 2)
+    gate.set()
+    await poll_until(lambda: service.subscription_health(subscription), lambda health: health["state"] == "failing")
+    await service.close()
+    clock.advance(ms=600_000)
+    await service.open()
+
+    await service.pass_time_until(lambda: len(sink.requests) == 6, step_ms=1_000)
+
+    assert [request.value for request in sink.requests[3:]] == [poison] * 3
+
+
 def _exceeds(count: Callable[[str], int], before: int) -> bool:
     return count("ben") > before
 

@@ -10,7 +10,7 @@ from waypost.base.encryption import SecretBox
 from waypost.domain.callbacks import Subscription
 from waypost.queue.context import StageContext
 from waypost.queue.job import Job
-from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_times
+from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_ends
 from waypost.store.callbacks.receivers import last_delivery_ms
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.queue.jobs import ended_callbacks, group_subscription_id
@@ -26,7 +26,7 @@ class CallbackBatch:
 
     callbacks: Mapping[str, CallbackRow]  # by id; one that was deleted, or has ended, is left out
     subscriptions: Mapping[int, Subscription]  # by id; one that was deleted is left out
-    first_tried_ms: Mapping[str, int]  # by callback, when one that has failed was tried first
+    first_failed_ms: Mapping[str, int]  # by callback, when its first attempt failed
     delivered_ms: Mapping[int, int]  # by the subscription of these, when a callback was last delivered to it
     keys: Mapping[int, tuple[bytes, ...]]  # by subscription, the keys that sign its callbacks now, the newest first
     read_ids: Set[int]  # of the subscriptions that were read for this batch, deleted ones too; others were cached
@@ -125,6 +125,6 @@ def _read_callback_batch(
     return (
         callbacks_by_ids(connection, row_ids - ended_callbacks(connection, retried)),
         subscriptions_by_ids(connection, subscription_ids, unseal) if subscription_ids else {},
-        first_attempt_times(connection, tried.keys()),
+        first_attempt_ends(connection, tried.keys()),
         {number: last_delivery_ms(connection, number, None) or 0 for number in sorted({*tried.values()})},
     )

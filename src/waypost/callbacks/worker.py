@@ -108,7 +108,7 @@ class CallbackSender:
         prepared: list[tuple[Job, JobWork]] = []
         for job in jobs:
             if job.blocking_since_ms is None and not job.is_replay:
-                job.blocking_since_ms = batch.first_tried_ms.get(job.subject.id)
+                job.blocking_since_ms = batch.first_failed_ms.get(job.subject.id)
             prepared.append((job, partial(self._run_job, job, batch)))
         return prepared
 

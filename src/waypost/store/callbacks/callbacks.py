@@ -174,9 +174,9 @@ def _end_columns(record: AttemptRecord) -> tuple[int, bool | None, str]:
     return record.attempt.at_ms + record.attempt.duration_ms, record.delivered, record.callback_id
 
 
-def first_attempt_times(connection: Connection, ids: Collection[str]) -> dict[str, int]:
-    """Return the time of the first attempt of each callback; those without an attempt are left out."""
-    return dict(read_all(connection, _FIRST_ATTEMPTS, tuple, ids=ids)) if ids else {}
+def first_attempt_ends(connection: Connection, ids: Collection[str]) -> dict[str, int]:
+    """Return when the first attempt of each callback ended; those without an attempt are left out."""
+    return dict(read_all(connection, _FIRST_ATTEMPT_ENDS, tuple, ids=ids)) if ids else {}
 
 
 def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str, Any] | None:
@@ -257,8 +257,8 @@ _JOB_AND_ATTEMPT_COLUMNS: Final = {  # they are shown as its job, and in the lis
     *("position", "due_ms", "attempt", "defects", "state", "note", "detached"),
     *("attempted_on_ms", "duration_ms", "status", "response_body", "request_headers", "response_headers"),
 }
-_FIRST_ATTEMPTS: Final = (
-    select(attempts.c.callback_id, func.min(attempts.c.at_ms).label("at_ms"))
+_FIRST_ATTEMPT_ENDS: Final = (
+    select(attempts.c.callback_id, func.min(attempts.c.at_ms + attempts.c.duration_ms).label("ended_on_ms"))
     .where(equals_any(attempts.c.callback_id, "ids"))
     .group_by(attempts.c.callback_id)
 )

@@ -338,7 +338,8 @@ def last_delivery_ms(connection: Connection, subscription_id: int, failing_since
     """Return when a callback was last delivered to a receiver; None if none of the newest attempts succeeded."""
     to_ms = None if failing_since_ms is None else failing_since_ms + 1
     scanned = _select_newest(subscription_id, _MAX_SCANNED_ATTEMPTS, to_ms=to_ms)
-    delivered = select(func.max(scanned.c.at_ms)).where(scanned.c.status >= 200, scanned.c.status < 300)
+    ended_on_ms = scanned.c.at_ms + scanned.c.duration_ms
+    delivered = select(func.max(ended_on_ms)).where(scanned.c.status >= 200, scanned.c.status < 300)
     return connection.execute(delivered).scalar_one()
 
 
