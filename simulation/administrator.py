@@ -92,7 +92,6 @@ class Administrator:
             await self.call("POST", f"/admin/subscriptions/{number}/key/rotate", {})
 
     async def _retry_subscription(self, partner: PartnerAccount) -> None:
-        self._observed.retries.append(asyncio.get_running_loop().time())
         for number in await self._subscriptions(partner):
             await self.call("POST", f"/admin/subscriptions/{number}/retry", {})
 

@@ -179,6 +179,9 @@ class Observed:
                 return
             run = Run(_now_s())
             scope["exchange"].runs.append(run)
+            is_retry = scope["path"].endswith("/retry")
+            if is_retry:
+                self.retries.append(run.began_s)
 
             async def send_part(message: Any) -> None:
                 if message["type"] == "http.response.start":
@@ -186,6 +189,8 @@ class Observed:
                     headers = {name.lower(): value.decode("latin-1") for name, value in message["headers"]}
                     run.is_replay = b"idempotent-replayed" in headers
                     run.reason = headers.get(b"waypost-reason", "")
+                    if is_retry:
+                        self.retries.append(run.ended_s)
                 await send(message)
 
             await application(scope, receive, send_part)

@@ -66,8 +66,10 @@ def _check_held(observed: Observed) -> Iterable[str]:
 
 
 def _check_pauses(observed: Observed) -> Iterable[str]:
-    """Nobody is called during a pause that he asked for."""
+    """Nobody is called during a pause that he asked for, unless his partner resumes the subscription meanwhile."""
     for name, calls in _calls(observed).items():
+        terms = observed.subscriptions.get(name)
+        changes = [] if terms is None else terms.paused
         for one in calls:
             if one.status != 429 or one.retry_after_s is None or one.ended_s is None:
                 continue
@@ -78,7 +80,7 @@ def _check_pauses(observed: Observed) -> Iterable[str]:
                 continue  # its connection was lost before the answer: the service has not read it
             until_s = one.ended_s + one.retry_after_s - GRACE_S
             early = [other.began_s for other in calls if one.ended_s + GRACE_S < other.began_s < until_s]
-            if early and not _was_disturbed(observed, one.ended_s, until_s):
+            if early and not _was_disturbed(observed, one.ended_s, until_s, changes):
                 yield f"{name} asked at {one.ended_s:.1f} s for {one.retry_after_s} s, and was called at {early}"
 
 
@@ -133,15 +135,13 @@ def _check_retries(observed: Observed) -> Iterable[str]:
             attempts[one.headers["waypost-callback-id"]].append(one)
             if one.status < 300:
                 accepted[one.path].append(one.ended_s)
-    requests = [run for one in observed.exchanges if one.path.endswith("/retry") for run in one.runs]
-    retried = [at_s for run in requests for at_s in (run.began_s, run.ended_s or run.began_s)]
     for callback_id, tries in attempts.items():
         for failed, next_one in pairwise(tries):
             ended_s = failed.ended_s or 0
             if (failed.status or 0) < 300 or ended_s - failed.began_s > RESPONSE_WITHIN_S:
                 continue
             again_after_s = next_one.began_s - ended_s
-            reasons = (*accepted[failed.path], *retried)
+            reasons = (*accepted[failed.path], *observed.retries)
             between = [at_s for at_s in reasons if failed.began_s <= at_s <= next_one.began_s]
             if 0 < again_after_s < FIRST_RETRY_S and not between and not _is_disturbed(observed, ended_s, next_one):
                 yield f"callback {callback_id} was sent again {again_after_s:.2f} s after it had failed"
@@ -170,7 +170,17 @@ def _check_recoveries(observed: Observed) -> Iterable[str]:
 
 def _known_s(one: Exchange) -> float:
     """Return when the service knew how an attempt had ended."""
-    return min(one.ended_s or 0, one.began_s + GIVEN_UP_AFTER_S)
+    return min(one.ended_s or math.inf, one.began_s + GIVEN_UP_AFTER_S)
+
+
+def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange, last: Exchange) -> bool:
+    """True if a callback may have failed for `order_hold_s` while others succeeded: it keeps its own schedule."""
+    lost_s = [from_s for site, from_s, _ in observed.away if site == first.site and from_s >= first.began_s]
+    failed_s, until_s = min(_known_s(first), *lost_s, math.inf), _known_s(last)
+    held_s = until_s - observed.first_tried_s(first) + sum(max(0, jump_s) for _, jump_s in observed.jumps)
+    return held_s >= min(observed.order_hold_s, default=math.inf) and any(
+        one.status == 200 and failed_s <= (one.ended_s or 0) <= until_s for one in calls
+    )
 
 
 def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first: Exchange) -> Iterable[str]:
@@ -182,8 +192,8 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
     for callback_id, attempts in tries.items():
         for failed, next_one in pairwise(attempts):
             until_s = next_one.began_s
-            if failed.began_s - observed.first_tried_s(attempts[0]) > min(observed.order_hold_s, default=math.inf):
-                break  # it has failed alone, and keeps its own schedule
+            if _has_failed_alone(observed, calls, attempts[0], failed):
+                break
             if not (failed.ended_s or until_s) < back_s < until_s - RECOVERY_S:
                 continue
             failed_again = any(
@@ -233,7 +243,8 @@ def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
                 let_go_s += one.retry_after_s or 0  # its receiver asked for a pause
                 if not is_last or came_s > one.began_s or sent_s < let_go_s + LET_GO_S:
                     continue
-                since_s = (first.ended_s or 0) + GRACE_S  # also if the process that knows it has been restarted since
+                # The first failure that the service must know, also if that process has been restarted since
+                since_s = min(each.exchange.ended_s for each in older if each.exchange.ended_s is not None) + GRACE_S
                 others_succeed = any(
                     each.status == 200 and since_s < (each.ended_s or 0) < one.began_s and _is_known(each, calls[path])
                     for each in calls[path]

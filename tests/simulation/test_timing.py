@@ -63,6 +63,32 @@ def test_response_that_comes_late_counts_when_the_service_had_given_up() -> None
     assert list(check_timing(observe(late, *failed, *received), [])) == []
 
 
+@pytest.mark.parametrize(("received_s", "is_found"), [(9, True), (10.2, False)])
+def test_callback_keeps_its_own_schedule_only_if_others_succeeded_after_it_had_failed(
+    received_s: float, *, is_found: bool
+) -> None:
+    failed = [
+        attempt(callback_id, began_s, 500) for callback_id, began_s in (("a", 10), ("b", 11), ("c", 12), ("a", 16))
+    ]
+    received = [attempt(callback_id, at_s, 200) for callback_id, at_s in (("d", received_s), ("c", 20), ("a", 40))]
+    observed = observe(*failed, *received)
+    observed.order_hold_s = [5]
+
+    assert bool(list(check_timing(observed, []))) is is_found
+
+
+@pytest.mark.parametrize(("paused", "is_called_early"), [([], True), ([(12, 14)], False)])
+def test_receiver_is_called_before_the_end_of_its_pause_only_if_its_subscription_is_resumed(
+    paused: list[tuple[float, float]], *, is_called_early: bool
+) -> None:
+    asked = attempt("a", 10, 429)
+    asked.retry_after_s = 10
+    observed = observe(asked, attempt("a", 15, 200))
+    observed.subscriptions[PATH].paused += paused
+
+    assert bool(list(check_timing(observed, []))) is is_called_early
+
+
 def test_number_that_sends_too_fast_is_found() -> None:
     app = AppAccount("Shop", "1555", 2, "100")
     path = "/v23.0/100/messages"
