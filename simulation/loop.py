@@ -91,7 +91,8 @@ class SeededLoop(SimLoop):
     Attributes:
         trace: what it did.
         machines: simloom's hosts, disks and network.
-        errors: of callbacks, timers and threads. Each is a defect: nobody gets it.
+        errors: of callbacks, timers and threads. Each is a defect, which nobody gets, and ends the run: somebody may
+            wait for ever for what it has kept from happening.
         thread_delay_s: how late each call of a thread begins.
     """
 
@@ -219,6 +220,7 @@ class SeededLoop(SimLoop):
             raise
         except BaseException as error:  # noqa: BLE001  asyncio would log it
             self.errors.append(error)
+            self.stop()
         while self._alarms and self._alarms[0][0] <= len(self._steps):
             heapq.heappop(self._alarms)[2]()
 

@@ -24,6 +24,8 @@ REPLACED: Final = ("open", "fdopen", "fsync", "pwrite", "replace", "rename", "un
 """Of the functions of `os`."""
 _folders: Final[list["MediaFolder"]] = []
 _native_unlink: Final = os.unlink
+_DELETED: Final = " (deleted)"
+"""After the path of a file without a name. Source: proc(5), /proc/pid/fd."""
 
 
 @dataclass(eq=False)
@@ -165,8 +167,10 @@ def _path_of(descriptor: int) -> str:
 
 
 def _find_opened(descriptor: int) -> tuple[MediaFolder, str] | None:
-    """Return what a descriptor is of: a file, or with an empty name the folder itself."""
+    """Return what a descriptor is of: a file, or with an empty name the folder itself. A deleted file is in no folder."""
     path = _path_of(descriptor)
+    if path.endswith(_DELETED):
+        return None
     return next(((folder, "") for folder in _folders if folder.path == path), None) or _find(path)
 
 

@@ -132,7 +132,7 @@ class Search:
                 return await run_world(choices, self._transports, one.configuration, database)
 
             outcome, loop, error = run(main, int(schedule) if schedule.isdecimal() else one.seed, schedule == FIFO)
-        errors = loop.errors if error is None else [error]
+        errors = loop.errors or ([] if error is None else [error])
         if errors:
             result.broken = ["".join(traceback.format_exception(each, limit=-FRAMES)).rstrip() for each in errors]
         else:

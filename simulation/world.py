@@ -362,6 +362,8 @@ class World:
             await asyncio.sleep(LOOK_EVERY_S if self._has_faults else 1)
             if await self.promises.check_progress(self.clock.now_ms()):
                 return
+            if self.observed.broken:
+                continue  # and what is broken for good would be waited for during hours
             retried_s = now_s() + (self.promises.next_retry_ms - self.clock.now_ms()) / 1000
             until_s = max(until_s, min(retried_s + 3 * LOOK_EVERY_S, latest_s))
         await self.promises.check_progress(self.clock.now_ms(), is_last=True)

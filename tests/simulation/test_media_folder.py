@@ -106,3 +106,17 @@ def test_name_of_a_shared_folder_survives_a_loss_of_power(tmp_path: Path, disk: 
     for _ in range(20):
         lose_power(disk)
         assert ensure_folder_name(folder, "second") == "first"
+
+
+def test_flush_of_a_deleted_file_changes_nothing(tmp_path: Path, disk: Disk) -> None:
+    """A thread may still flush a file whose upload has ended."""
+    media = tmp_path / "media"
+    media.mkdir()
+    descriptor, name = tempfile.mkstemp(dir=media)
+    os.unlink(name)  # noqa: PTH108  the function that is replaced
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+    lose_power(disk)
+
+    assert [*media.iterdir()] in ([], [Path(name)])
