@@ -5,7 +5,7 @@ from typing import Final
 
 from tests.docs.repository import ROOT
 from waypost.queue.plans import GROUP_WINDOW, SHARD_COUNT
-from waypost.queue.queue import POLL_MS
+from waypost.queue.queue import KNOWN_POLL_MS, POLL_MS
 from waypost.store.engines.sqlite import PRAGMAS
 from waypost.store.retention.rules import MAX_BATCH_ROWS
 
@@ -27,3 +27,5 @@ def test_page_gives_the_limits_by_which_queues_are_worked() -> None:
     assert f"deletes {MAX_BATCH_ROWS} rows in a transaction" in text
     assert POLL_MS == 5_000
     assert "every five seconds" in text
+    assert KNOWN_POLL_MS == 60_000
+    assert "once a minute on SQLite" in text

@@ -122,6 +122,7 @@ class RequestRecorder:
         self._minute = 0
         self._untrimmed: Counter[int | None] = Counter()
         self._stopped = asyncio.Event()
+        self._queued = asyncio.Event()
         self.counts: Counter[str] = Counter()
 
     def is_sampled(self) -> bool:
@@ -167,17 +168,21 @@ class RequestRecorder:
                 show_text=self.show_text,
             )
         )
+        self._queued.set()
 
     async def run(self) -> None:
-        """Write what is queued, about once a second, until `stop`; then write the rest."""
+        """Write what is queued, at most once a second, until `stop`; then write the rest."""
         while not self._stopped.is_set():
+            await self._queued.wait()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopped.wait(), FLUSH_EVERY_S)
+            self._queued.clear()
             await self.flush()
 
     def stop(self) -> None:
         """Make `run` write the rest and return."""
         self._stopped.set()
+        self._queued.set()
 
     async def flush(self) -> None:
         """Write what is queued; entries that cannot be written are counted and dropped."""

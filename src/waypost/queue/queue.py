@@ -46,6 +46,9 @@ WakeListener = Callable[[str], None]
 POLL_MS: Final = 5_000
 """Interval, in real time, at which the store is searched for groups that no wake-up reported: the safety net."""
 
+KNOWN_POLL_MS: Final = 60_000
+"""The same where every group is known and each commit is reported: then only a defect of ours can lose a wake-up."""
+
 STORE_RETRY_S: Final = 0.5
 """Time to wait before a store that could not be reached is tried again."""
 
@@ -150,7 +153,9 @@ class JobQueue:
     def wait(self, queue_name: QueueName) -> Coroutine[Any, Any, None]:
         """Wait until there may be something to claim that was not there at the last claim."""
         due_ms = self._schedulers[queue_name].next_due_ms(self.plans[queue_name].share)
-        return self._clock.wait(self._wake_events[queue_name], until_ms=due_ms, poll_ms=POLL_MS)
+        # A clock that is moved makes due what is in memory: that is looked at every few seconds in any case
+        poll_ms = self._poll_ms(queue_name) if due_ms is None else POLL_MS
+        return self._clock.wait(self._wake_events[queue_name], until_ms=due_ms, poll_ms=poll_ms)
 
     def has_more_to_read(self, queue_name: QueueName) -> bool:
         """True if the store has more jobs of a group of which the last claim has read some."""
@@ -391,7 +396,7 @@ class JobQueue:
         scheduler = self._schedulers[queue_name]
         real_ms = self._clock.real_ms()
         scanned_ms = self._scanned_ms.get(queue_name)
-        if scanned_ms is None or real_ms - scanned_ms >= POLL_MS:
+        if scanned_ms is None or real_ms - scanned_ms >= self._poll_ms(queue_name):
             self._scanned_ms[queue_name] = real_ms
             scheduler.rescan(real_ms)
             names = await self._database.read(list_groups, queue_name)
@@ -421,6 +426,10 @@ class JobQueue:
         for group, jobs in jobs_by_group:
             self._clamp_future_due(queue_name, jobs)
             group.end_read(jobs, real_ms=real_ms, transactions=read.transactions)
+
+    def _poll_ms(self, queue_name: QueueName) -> int:
+        """Return after how long a queue is searched again, in real time."""
+        return KNOWN_POLL_MS if queue_name in self._fully_known else POLL_MS
 
     def _clamp_future_due(self, queue_name: QueueName, jobs: Iterable[Job]) -> None:
         """Make jobs due now whose due time must come from a clock that ran ahead: another process's, or ours."""

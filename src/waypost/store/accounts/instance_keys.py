@@ -116,6 +116,7 @@ class InstanceKeys:
         await self._database.write(put_key_state, state)
         self._database.notify(KEY_CHANGED, "")
         await self.refresh()
+        self._changed.set()  # the loop waits for the time of the new record
 
     async def other_processes(self) -> list[tuple[str, str]]:
         """Return the fingerprints of each running process: of the key in use, and of all it has, with commas.
@@ -164,9 +165,11 @@ class InstanceKeys:
         if subject in (KEY_CHANGED, NOTIFICATIONS_MISSED):
             self._changed.set()
 
-    async def _wait(self, _state: object) -> None:
+    async def _wait(self, state: KeyState) -> None:
+        """Return when the record may have changed, or an old root in it may have expired."""
+        is_final = self._database.is_exclusive and state.old_root is None  # until `change`
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), REFRESH_S)
+            await asyncio.wait_for(self._changed.wait(), None if is_final else REFRESH_S)
 
 
 _decode: Final = msgspec.json.Decoder(KeyState).decode  # bytes are base64
