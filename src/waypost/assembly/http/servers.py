@@ -43,9 +43,9 @@ def tune_garbage_collector() -> None:
     """Exclude the objects of the start-up from garbage collection; called once per process.
 
     Reference counting frees nearly everything that a request allocates, so the collector need not run
-    every 700 objects. It took an eighth of the pipeline's processor time.
+    every 700 objects. It took an eighth of the pipeline's processor time. Of the 240,000 objects of a start-up,
+    3,000 are garbage: a collection before, which would free them, took 0.1 s.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 100)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
