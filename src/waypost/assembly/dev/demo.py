@@ -14,6 +14,8 @@ INSTANCE_KEY: Final = "waypost demo instance key, known to everybody, rejected b
 ADMIN_TOKEN: Final = DEMO_ADMIN_TOKEN
 EMAIL: Final = "demo@waypost.test"
 PASSWORD: Final = "Demo-password-1"
+PASSWORD_HASH: Final = "$argon2id$v=19$m=8,t=1,p=1$yyh04eHCN52bOq9gmEWx/g$1hWpr4cWi4h7c1Pl3ztLCCZCIv59Gje8MO2wRWiniNs"
+"""Of the smallest cost: everybody knows the password, and computing another took a sixth of a start."""
 CLIENT_SECRET: Final = "d3a0" * 16
 API_KEY: Final = "a91c" * 16
 APP_ID: Final = "01990000-0000-7000-8000-0000000000a1"

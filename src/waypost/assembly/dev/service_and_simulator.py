@@ -117,7 +117,7 @@ class ServiceAndSimulator:
         if not await database.read(is_demo):
             self.is_new = await database.write(
                 _seed_demonstration,
-                await self.waypost.passwords.hash(demo.PASSWORD),
+                demo.PASSWORD_HASH,
                 hash_secret(context.secret_box.app_token(demo.APP_ID, 1)),
                 now_ms,
             )
