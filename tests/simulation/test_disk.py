@@ -153,3 +153,41 @@ def test_write_whose_flush_failed_may_be_gone_at_once(path: Path) -> None:
         disk.close()
 
     assert 0 < dropped < 20
+
+
+def keeps_rows_after_a_failed_copy(path: Path, seed: int, *, goes_on: bool) -> bool:
+    """Fail to flush a copy of the log whose first part was copied before; return True if the power takes no row."""
+    for old in path.parent.glob(f"{path.name}*"):
+        old.unlink()
+    disk, copy = Disk(path, seed), "PRAGMA wal_checkpoint(PASSIVE)"
+    with closing(connect(path, "FULL")) as writer, closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        writer.execute("PRAGMA wal_autocheckpoint = 0")
+        for n in range(50):
+            writer.execute("INSERT INTO rows VALUES (?, ?)", (n, "x" * 3000))
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM rows").fetchall()
+        writer.execute("INSERT INTO rows VALUES (50, '')")
+        writer.execute(copy)  # without what the reader must not see yet, and so without a flush of the file
+        reader.execute("COMMIT")
+        disk.fault, disk.met_by_every = DiskFault.FAILED_SYNC, 2
+        disk.fails_flush()  # the log's flush succeeds, and then the file's fails
+        with pytest.raises(sqlite3.OperationalError):
+            writer.execute(copy)
+        disk.fault = None
+        if goes_on:
+            writer.execute(copy)  # of the second part, with a flush
+            writer.execute("INSERT INTO rows VALUES (51, '')")  # over the first part in the log
+        disk.turn_off()
+    disk.turn_on(lost_power=True)
+    try:
+        return [*found_after(path)] == [*range(52 if goes_on else 51)]
+    except (AssertionError, sqlite3.DatabaseError):
+        return False
+    finally:
+        disk.close()
+
+
+def test_sqlite_that_goes_on_after_a_failed_flush_is_damaged(path: Path) -> None:
+    """Why the engine ends the process then: decision 0132."""
+    assert all(keeps_rows_after_a_failed_copy(path, seed, goes_on=False) for seed in range(20))
+    assert sum(keeps_rows_after_a_failed_copy(path, seed, goes_on=True) for seed in range(20)) < 10
