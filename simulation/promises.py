@@ -27,6 +27,7 @@ from simulation.received import (
     read_tap,
     read_webhooks,
 )
+from waypost.store.queue.job_subjects import QueueName
 
 RANKS: Final = {"enqueued": 1, "sent": 2, "delivered": 4, "read": 5}
 FAILED_RANK: Final = 3  # "to failed from any state before delivered"
@@ -102,8 +103,8 @@ class Promises:
         return not left
 
     async def has_uncertain(self) -> bool:
-        """True if it is unclear of a message whether it was sent."""
-        return bool((await self._store("SELECT id FROM messages WHERE state = 'uncertain'"))[0])
+        """True if it is unclear of a message whether it was sent, or was: its job ends when its time is over."""
+        return bool((await self._store(f"SELECT ref FROM queue_jobs WHERE queue = {int(QueueName.UNCONFIRMED)}"))[0])
 
     def note_sizes(self) -> None:
         """Note what exists before the first message."""
