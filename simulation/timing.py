@@ -33,6 +33,8 @@ LET_GO_S: Final = 10
 """Until what follows such a callback is sent; its failures may have opened the circuit of the receiver for some seconds."""
 SLOWEST_CLOCK: Final = 1.2
 """The service's clock may be slower than the machine's, while that catches up."""
+CUT_SHORT_S: Final = 900
+"""Longest pause of a receiver to which one attempt after the other was cut short, as the service's process had ended."""
 ACCEPTING: Final = ("/wa/", "/operator/webhook/")
 NEIGHBOUR_S: Final = 5
 """Longest way of a status from the operator to a healthy receiver. Nothing on it waits for anybody else: two commits and
@@ -102,8 +104,9 @@ def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
     healthy = [one for one in callbacks if one.exchange.site in observed.healthy_sites]
     rejected = {(one.path, one.recipient) for one in healthy if (one.exchange.status or 200) >= 300}
     statuses, _ = read_webhooks(observed.exchanges)
+    calls = _calls(observed)
     for path, by_subject in by_path_and_subject(healthy).items():
-        paused = observed.subscriptions[path].paused
+        no_calls = [*observed.subscriptions[path].paused, *_find_pauses_after_ends(observed, calls[path])]
         for subject, events in by_subject.items():
             for one in events:
                 if (path, one.recipient) in rejected:
@@ -112,8 +115,23 @@ def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
                 at_s = one.exchange.began_s
                 late_s = 0 if came_s is None else at_s - came_s
                 failures = observed.storage_failures
-                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, at_s - late_s, at_s, [*failures, *paused]):
+                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, at_s - late_s, at_s, [*failures, *no_calls]):
                     yield f"{path} waited {late_s:.1f} s for {one.event} of {subject}"
+
+
+def _find_pauses_after_ends(observed: Observed, calls: list[Exchange]) -> Iterable[tuple[float, float]]:
+    """Yield from when to when a receiver may get nothing, because its process has ended and the receiver may be the reason.
+
+    The first time that is a second; it is longer if nothing was received since a failure, or since it ended before.
+    """
+    received_s = [one.ended_s for one in calls if one.status == 200 and one.ended_s is not None]
+    failed_s = [one.began_s for one in calls if one.status != 200]
+    failed_s += [from_s for from_s, _ in observed.interruptions]
+    for from_s, to_s in observed.interruptions:
+        last_s = max((at_s for at_s in received_s if at_s <= from_s), default=0)
+        if any(last_s <= at_s < from_s for at_s in failed_s):
+            next_s = min((at_s for at_s in received_s if at_s > to_s), default=math.inf)
+            yield from_s, min(next_s, to_s + CUT_SHORT_S * SLOWEST_CLOCK)
 
 
 def _calls(observed: Observed) -> defaultdict[str, list[Exchange]]:
@@ -175,9 +193,11 @@ def _known_s(one: Exchange) -> float:
 
 def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange, last: Exchange) -> bool:
     """True if a callback may have failed for `order_hold_s` while others succeeded: it keeps its own schedule."""
+    tried_s, until_s = observed.first_tried_s(first), _known_s(last)
     lost_s = [from_s for site, from_s, _ in observed.away if site == first.site and from_s >= first.began_s]
-    failed_s, until_s = min(_known_s(first), *lost_s, math.inf), _known_s(last)
-    held_s = until_s - observed.first_tried_s(first) + sum(max(0, jump_s) for _, jump_s in observed.jumps)
+    cut_short_s = [from_s for from_s, to_s in observed.interruptions if to_s <= first.began_s]  # before it arrived
+    failed_s = tried_s if tried_s < first.began_s else min(_known_s(first), *lost_s, *cut_short_s, math.inf)
+    held_s = until_s - tried_s + sum(max(0, jump_s) for _, jump_s in observed.jumps)
     return held_s >= min(observed.order_hold_s, default=math.inf) and any(
         one.status == 200 and failed_s <= (one.ended_s or 0) <= until_s for one in calls
     )
@@ -265,6 +285,7 @@ def _check_repetitions(observed: Observed, callbacks: list[CallbackSeen]) -> Ite
     process that cannot know that it stood still.
     """
     replayed_s = min((one.began_s for one in observed.exchanges if one.path.endswith("/replay")), default=float("inf"))
+    calls = _calls(observed)
     chains = defaultdict[tuple[str, str], dict[str, list[Exchange]]](lambda: defaultdict(list))
     for one in callbacks:
         if one.exchange.began_s < replayed_s:
@@ -277,10 +298,11 @@ def _check_repetitions(observed: Observed, callbacks: list[CallbackSeen]) -> Ite
         in_order = sorted(attempts.values(), key=lambda tries: int(tries[0].headers["waypost-sequence"]))
         for older, newer in pairwise(in_order):
             sent_s, last_s = newer[0].began_s, older[-1].began_s
-            held_s = last_s - observed.first_tried_s(older[0]) + sum(max(0, jump_s) for _, jump_s in observed.jumps)
             is_unknowing = any(at_s <= last_s <= at_s + EFFECT_S for at_s in observed.lost_times)
-            is_held = held_s < min(observed.order_hold_s, default=0)
-            if last_s > sent_s + GRACE_S and is_held and not is_unknowing:
+            if last_s <= sent_s + GRACE_S or is_unknowing:
+                continue
+            before = [one for one in older if one.began_s < sent_s]
+            if not before or not _has_failed_alone(observed, calls[path], older[0], before[-1]):
                 yield f"{path} got an older callback again at {last_s:.2f} s, after the next one at {sent_s:.2f} s"
 
 

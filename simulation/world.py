@@ -65,9 +65,8 @@ LATEST_RETRY_S: Final = 17_280
 """A clock that jumps forward, and a person who retries, use up the shorter delays: the next one may be of this length, the
 tenth of a callback, a fifth longer."""
 LOOK_EVERY_S: Final = 20
-CONNECTIONS_END_WITHIN_S: Final = 20
 GROUPS_END_WITHIN_S: Final = 80
-"""On PostgreSQL a group of the queue stays in memory for a minute after its last job."""
+"""A group of the queue stays in memory for a minute after its last job; connections end earlier."""
 REJECTED: Final = (3, 0, 10)
 
 declare(
@@ -297,7 +296,7 @@ class World:
         await self._check_files()
         (sent,) = self.promises.read_operator("SELECT callback_data FROM messages WHERE is_inbound=0")
         await person.end(self._read, sent)
-        await asyncio.sleep(CONNECTIONS_END_WITHIN_S if self._database is None else GROUPS_END_WITHIN_S)
+        await asyncio.sleep(GROUPS_END_WITHIN_S)
         in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
         await self.promises.check_end(self._transports, in_flight)
         apps = [app for partner in self.partners for app in partner.apps]
