@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,14 +73,15 @@ class Promises:
 
     def check_acknowledged(self, key: str, table: str) -> None:
         """200 means on disk: another connection finds what was acknowledged a moment ago."""
-        if self._read is None and not self._rows("waypost", f"SELECT 1 FROM {table} WHERE id='{key}'")[0]:
+        if self._read is None and not self._rows(f"SELECT 1 FROM {table} WHERE id='{key}'")[0]:
             self._break(f"{key} was acknowledged and is not stored")
 
     async def check_progress(self, now_ms: int, *, is_last: bool = False) -> bool:
         """Nothing stands still while it is due; return True if no work is left."""
         now_s = _loop().time()
         query = f"SELECT id FROM subscriptions WHERE NOT active OR next_attempt_ms > {now_ms}"  # or it is failing
-        jobs, callbacks, no_callbacks = await self._store(_JOBS, _OPEN_CALLBACKS, query)
+        queries = (_JOBS, _OPEN_CALLBACKS, query, "SELECT id FROM subscriptions WHERE NOT active")
+        jobs, callbacks, no_callbacks, inactive = await self._store(*queries)
         paused = {number for (number,) in no_callbacks}
         due = [
             row
@@ -92,12 +94,11 @@ class Promises:
         for row, since_s in self._standing.items():
             if now_s - since_s >= NO_PROGRESS_S:
                 self._break(f"no progress for {NO_PROGRESS_S} s of {row}")
-        outbox, retries = self._rows("simulator", "SELECT * FROM outbox", "SELECT body FROM state WHERE kind = 'retry'")
+        outbox, retries = self.read_operator("SELECT * FROM outbox", "SELECT body FROM state WHERE kind = 'retry'")
         due_ms = [row[3] for row in (*jobs, *callbacks) if row[4]]
         due_ms += [json.loads(body)["next_ms"] for (body,) in retries if outbox]
         self.next_retry_ms = max(due_ms, default=0)
         # Callbacks to one that its partner has paused wait, also if it cannot resume it: it may not know its new token
-        (inactive,) = await self._store("SELECT id FROM subscriptions WHERE NOT active")
         left = [*jobs, *(row for row in callbacks if (row[1],) not in inactive)] or outbox
         self._observed.broken += [f"left: {row}" for row in left if is_last]
         return not left
@@ -147,7 +148,7 @@ class Promises:
         positions = self._sent
         query = "SELECT callback_data, position, content FROM messages WHERE is_inbound=0 ORDER BY position"
         labels = Counter[str]()
-        for data, position, content in self._rows("simulator", query)[0]:
+        for data, position, content in self.read_operator(query)[0]:
             message_id = data.split(" ")[0]
             labels.update(_LABEL.findall(content))
             if message_id in positions:
@@ -272,7 +273,7 @@ class Promises:
         stored = await self._store(
             "SELECT operator_template_id, status FROM templates WHERE operator_template_id <> ''"
         )
-        of_operator = self._rows("simulator", "SELECT key, body FROM state WHERE kind = 'template'")[0]
+        of_operator = self.read_operator("SELECT key, body FROM state WHERE kind = 'template'")[0]
         statuses = {key: json.loads(body)["status"] for key, body in of_operator}
         for number, status in stored[0]:
             if statuses.get(number, status) != status:
@@ -286,15 +287,19 @@ class Promises:
     async def _store(self, *queries: str) -> list[list[Any]]:
         """Return what each query finds in the service's store."""
         if self._read is None:
-            return self._rows("waypost", *queries)
+            return self._rows(*queries)
         return [[tuple(row) for row in await self._read(query)] for query in queries]
 
     def read_operator(self, *queries: str) -> list[list[Any]]:
         """Return what each query finds in the operator's store."""
-        return self._rows("simulator", *queries)
+        return [self._operator.execute(query).fetchall() for query in queries]
 
-    def _rows(self, store: str, *queries: str) -> list[list[Any]]:
-        with contextlib.closing(sqlite3.connect(self._folder / f"{store}.db")) as connection:
+    @cached_property
+    def _operator(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._folder / "simulator.db")  # its process is never killed
+
+    def _rows(self, *queries: str) -> list[list[Any]]:
+        with contextlib.closing(sqlite3.connect(self._folder / "waypost.db")) as connection:
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, True)  # a reader changes nothing
             return [connection.execute(query).fetchall() for query in queries]
 
