@@ -14,14 +14,45 @@ from greenlet import getcurrent, greenlet
 
 _asleep: set[greenlet] = set()
 """Those of a killed process stay here: one that is collected would run its `finally`."""
+_idle: list["_Worker"] = []
+"""Those whose work has ended; a new one would get new memory for its frames from the kernel."""
 
 
-def start(work: Callable[..., Any], *args: Any) -> greenlet:
-    """Run a function until it waits for the first time, or ends; return its greenlet."""
-    started = greenlet(work)
-    started.gr_context = contextvars.copy_context()
-    started.switch(*args)
-    return started
+class _Worker(greenlet):
+    """A greenlet that works one function after the other.
+
+    Attributes:
+        callbacks: runs those of its thread in their order; None: at any step.
+    """
+
+    callbacks: Any = None
+
+    def run(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Work until the process ends; each switch to it brings work, each from it the error, if there was one."""
+        while True:
+            error: BaseException | None = None
+            try:
+                work(*args)
+            except BaseException as raised:  # noqa: BLE001  raised again in the loop
+                error = raised
+            self.callbacks = None
+            _idle.append(self)
+            del work, args
+            work, args = self.parent.switch(error)
+
+
+def start(work: Callable[..., Any], *args: Any) -> None:
+    """Run a function in a greenlet until it waits for the first time, or ends."""
+    worker = _idle.pop() if _idle else _Worker()
+    worker.gr_context = contextvars.copy_context()
+    _run(worker, work, args)
+
+
+def _run(worker: greenlet, *brought: Any) -> None:
+    """Run a greenlet until it waits or ends its work; raise the error of its work."""
+    error = worker.switch(*brought)
+    if error:
+        raise error
 
 
 def in_greenlet() -> bool:
@@ -70,7 +101,7 @@ class _Wait:
         if not self._is_over:
             self._is_over = True
             _asleep.remove(self._greenlet)
-            self._greenlet.switch(result)
+            _run(self._greenlet, result)
 
 
 class Condition:

@@ -85,6 +85,27 @@ class NumberedTask(asyncio.Task[Any]):
         return self.number
 
 
+class StepHandle(asyncio.Handle):
+    """A handle that asks nobody whether the loop is debugged."""
+
+    __slots__ = ()
+
+    def __init__(self, callback: Any, args: Any, loop: Any, context: contextvars.Context | None) -> None:
+        self._context = contextvars.copy_context() if context is None else context
+        self._callback, self._args, self._loop = callback, args, loop
+        self._cancelled, self._repr = False, None
+
+
+class TimerStepHandle(StepHandle, asyncio.TimerHandle):
+    """The same for a timer."""
+
+    __slots__ = ()
+
+    def __init__(self, when: float, callback: Any, args: Any, loop: Any, context: contextvars.Context | None) -> None:
+        StepHandle.__init__(self, callback, args, loop, context)
+        self._when, self._scheduled = when, True
+
+
 class SeededLoop(SimLoop):
     """The loop of one run.
 
@@ -114,7 +135,7 @@ class SeededLoop(SimLoop):
         """Run a callback at a step at this time."""
         if self._closed:
             raise RuntimeError("event loop is closed")
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = StepHandle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
@@ -131,10 +152,9 @@ class SeededLoop(SimLoop):
         """Run a callback at a virtual time."""
         if self._closed:
             raise RuntimeError("event loop is closed")
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        handle = TimerStepHandle(when, callback, args, self, context)
         self._timer_seq += 1
         heapq.heappush(self._scheduled, (when, self._timer_seq, handle))
-        handle._scheduled = True  # type: ignore[attr-defined]
         return handle
 
     def create_task(
@@ -184,45 +204,46 @@ class SeededLoop(SimLoop):
             await self._resumed[host].wait()
 
     def _run_once(self) -> None:
-        ready, scheduled = self._ready, self._scheduled
-        if not ready:
-            while scheduled and scheduled[0][2]._cancelled:
-                heapq.heappop(scheduled)
-            if not scheduled:
-                self._report_deadlock()
-            self._now = max(self._now, scheduled[0][0])
-            self._stuck_since = len(self._steps)
-        while scheduled and scheduled[0][0] <= self._now:
-            ready.append(heapq.heappop(scheduled)[2])
-        count = len(ready)
-        index = int(self._draw() * count)
-        handle = ready.pop(index)
-        if handle._cancelled:
-            return
-        if self._suspended:
-            waiting = self._suspended.get(handle._context.get(current_host))
-            if waiting is not None:
-                waiting.append(handle)
-                return
-        callback = handle._callback
-        owner = getattr(callback, "__self__", None)
-        is_task = type(owner) is NumberedTask
-        if self._crashed_hosts and self._is_of_crashed_host(handle, owner if is_task else None):
-            return
-        label = owner.number if is_task else getattr(callback, "__qualname__", "")
-        self._steps.append((self._now, index, count, label))
-        if len(self._steps) - self._stuck_since > MAX_STEPS_PER_INSTANT:
-            self._instant_steps = MAX_STEPS_PER_INSTANT
-            self._detect_livelock()
-        try:
-            handle._context.run(callback, *handle._args)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001  asyncio would log it
-            self.errors.append(error)
-            self.stop()
-        while self._alarms and self._alarms[0][0] <= len(self._steps):
-            heapq.heappop(self._alarms)[2]()
+        """Take steps until the loop is stopped."""
+        ready, scheduled, steps, draw = self._ready, self._scheduled, self._steps, self._draw
+        while not self._stopping:
+            if not ready:
+                while scheduled and scheduled[0][2]._cancelled:
+                    heapq.heappop(scheduled)
+                if not scheduled:
+                    self._report_deadlock()
+                self._now = max(self._now, scheduled[0][0])
+                self._stuck_since = len(steps)
+            while scheduled and scheduled[0][0] <= self._now:
+                ready.append(heapq.heappop(scheduled)[2])
+            count = len(ready)
+            index = int(draw() * count) if count > 1 else 0
+            handle = ready.pop(index)
+            if handle._cancelled:
+                continue
+            if self._suspended:
+                waiting = self._suspended.get(handle._context.get(current_host))
+                if waiting is not None:
+                    waiting.append(handle)
+                    continue
+            callback = handle._callback
+            owner = getattr(callback, "__self__", None)
+            is_task = type(owner) is NumberedTask
+            if self._crashed_hosts and self._is_of_crashed_host(handle, owner if is_task else None):
+                continue
+            steps.append((self._now, index, count, owner.number if is_task else getattr(callback, "__qualname__", "")))
+            if len(steps) - self._stuck_since > MAX_STEPS_PER_INSTANT:
+                self._instant_steps = MAX_STEPS_PER_INSTANT
+                self._detect_livelock()
+            try:
+                handle._context.run(callback, *handle._args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001  asyncio would log it
+                self.errors.append(error)
+                self.stop()
+            while self._alarms and self._alarms[0][0] <= len(steps):
+                heapq.heappop(self._alarms)[2]()
 
     def _is_of_crashed_host(self, handle: Any, task: Any) -> bool:
         """True for a step of a task that a crash has ended, or any other callback from the context of such a host."""

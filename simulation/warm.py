@@ -1,17 +1,22 @@
-"""What makes runs cheap: compiled statements and those that create tables are shared, and idle servers poll less often.
+"""What makes runs cheap: modules, compiled statements, paths and those that create tables are shared, and idle servers
+poll less often.
 
 Everything else of a run is its own. Called once, before the first one.
 """
 
 import asyncio
 import contextlib
+import functools
+import importlib
 from typing import Any, Final
 
+import starlette.routing
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.util import LRUCache
 
 from waypost.assembly.http import servers
+from waypost.assembly.http.limits import Connections
 from waypost.store import revision
 
 MAX_STATEMENTS: Final = 4_000
@@ -55,15 +60,27 @@ def share_schema() -> None:
 def poll_less_often() -> None:
     """Let servers check deadlines every five seconds, and the end of their connections ten times a second.
 
-    Most of a run is waiting for minutes, and a stop that waits five seconds would be most of the steps of a run.
+    Most of a run is waiting for minutes, and a stop that waits five seconds would be most of the steps of a run. A
+    server without a connection waits for the first one.
     """
+    waits: dict[Any, asyncio.Timeout] = {}  # by the connections of a server that has none
+    admit = Connections.admit
+
+    def admit_and_wake(connections: Any, *args: Any) -> Any:
+        if connections in waits:
+            waits.pop(connections).reschedule(asyncio.get_running_loop().time() + DEADLINES_EVERY_S)
+        return admit(connections, *args)
 
     async def main_loop(server: Any) -> None:
+        connections = server._connections
         while not await server.on_tick(0):
-            server._connections.check_deadlines(asyncio.get_running_loop().time())
+            connections.check_deadlines(asyncio.get_running_loop().time())
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(DEADLINES_EVERY_S):
+                async with asyncio.timeout(DEADLINES_EVERY_S if connections.open_count else None) as wait:
+                    if not connections.open_count:
+                        waits[connections] = wait
                     await server.stop_requested.wait()
+        waits.pop(connections, None)
 
     async def end_connections(server: Any) -> None:
         state, notified = server.server_state, set[Any]()
@@ -73,12 +90,21 @@ def poll_less_often() -> None:
                 notified.add(connection)
             await asyncio.sleep(END_EVERY_S)
 
+    Connections.admit = admit_and_wake  # type: ignore[method-assign]
     servers._SignalFreeServer.main_loop = main_loop  # type: ignore[method-assign]
     servers._SignalFreeServer._end_connections = end_connections  # type: ignore[method-assign]
 
 
+def import_all() -> None:
+    """Import what the service imports when it first needs it: the memory of a run has it from the begin."""
+    for name in ("phonenumbers", "phonenumbers.data.region_US", "puremagic"):
+        importlib.import_module(name)
+
+
 def prepare() -> None:
     """Do all of it."""
+    import_all()
     share_statements()
     share_schema()
+    starlette.routing.compile_path = functools.cache(starlette.routing.compile_path)
     poll_less_often()
