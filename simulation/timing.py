@@ -191,9 +191,9 @@ def _known_s(one: Exchange) -> float:
     return min(one.ended_s or math.inf, one.began_s + GIVEN_UP_AFTER_S)
 
 
-def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange, last: Exchange) -> bool:
+def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange, until_s: float) -> bool:
     """True if a callback may have failed for `order_hold_s` while others succeeded: it keeps its own schedule."""
-    tried_s, until_s = observed.first_tried_s(first), _known_s(last)
+    tried_s = observed.first_tried_s(first)
     lost_s = [from_s for site, from_s, _ in observed.away if site == first.site and from_s >= first.began_s]
     cut_short_s = [from_s for from_s, to_s in observed.interruptions if to_s <= first.began_s]  # before it arrived
     failed_s = tried_s if tried_s < first.began_s else min(_known_s(first), *lost_s, *cut_short_s, math.inf)
@@ -212,7 +212,7 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
     for callback_id, attempts in tries.items():
         for failed, next_one in pairwise(attempts):
             until_s = next_one.began_s
-            if _has_failed_alone(observed, calls, attempts[0], failed):
+            if _has_failed_alone(observed, calls, attempts[0], _known_s(failed)):
                 break
             if not (failed.ended_s or until_s) < back_s < until_s - RECOVERY_S:
                 continue
@@ -301,8 +301,9 @@ def _check_repetitions(observed: Observed, callbacks: list[CallbackSeen]) -> Ite
             is_unknowing = any(at_s <= last_s <= at_s + EFFECT_S for at_s in observed.lost_times)
             if last_s <= sent_s + GRACE_S or is_unknowing:
                 continue
-            before = [one for one in older if one.began_s < sent_s]
-            if not before or not _has_failed_alone(observed, calls[path], older[0], before[-1]):
+            callback_id = older[0].headers["waypost-callback-id"]
+            first = next(one for one in calls[path] if one.headers["waypost-callback-id"] == callback_id)
+            if not _has_failed_alone(observed, calls[path], first, sent_s):
                 yield f"{path} got an older callback again at {last_s:.2f} s, after the next one at {sent_s:.2f} s"
 
 

@@ -77,6 +77,22 @@ def test_callback_keeps_its_own_schedule_only_if_others_succeeded_after_it_had_f
     assert bool(list(check_timing(observed, []))) is is_found
 
 
+@pytest.mark.parametrize(("received_s", "is_found"), [(9, True), (30, False)])
+def test_callback_that_overtakes_one_that_has_not_failed_alone_is_found(received_s: float, *, is_found: bool) -> None:
+    times_s = (("ben", 1, received_s, 200), ("ann", 1, 10, 500), ("ann", 2, 100, 200), ("ann", 1, 200, 200))
+    attempts = [attempt(f"{recipient} {number}", at_s, status) for recipient, number, at_s, status in times_s]
+    for one, (recipient, number, _, _) in zip(attempts, times_s, strict=True):
+        one.headers["waypost-sequence"] = str(number)
+        payload = {"source": recipient, "id": f"message {number}"}
+        one.body, one.is_whole = json.dumps({"type": "message", "payload": payload}).encode(), True
+    observed = observe(*attempts)
+    observed.order_hold_s = [60]
+
+    found = [text for text in check_timing(observed, []) if "got an older callback again" in text]
+
+    assert bool(found) is is_found
+
+
 @pytest.mark.parametrize(("paused", "is_called_early"), [([], True), ([(12, 14)], False)])
 def test_receiver_is_called_before_the_end_of_its_pause_only_if_its_subscription_is_resumed(
     paused: list[tuple[float, float]], *, is_called_early: bool
