@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -15,14 +16,15 @@ _LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING: Final = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 
 
-def repository_files() -> list[Path]:
+@cache
+def repository_files() -> tuple[Path, ...]:
     """Return every file that is, or would be, in the repository; without git, every file outside generated folders."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     try:
         names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return sorted(_walk(ROOT))
-    return sorted(path for name in names.split("\0") if name and (path := ROOT / name).is_file())
+        return tuple(sorted(_walk(ROOT)))
+    return tuple(sorted(path for name in names.split("\0") if name and (path := ROOT / name).is_file()))
 
 
 def pages() -> list[Path]:

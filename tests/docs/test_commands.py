@@ -64,13 +64,13 @@ def test_command_that_an_error_text_names_exists() -> None:
         for command in NAMED_COMMAND.findall(path.read_text(encoding="utf-8"))
     }
 
-    assert [(name, command) for name, command in sorted(shown) if not _exists(command.split()[1:])] == []
+    group = get_command(commands)
+    assert [(name, command) for name, command in sorted(shown) if not _exists(command.split()[1:], group)] == []
     assert len(shown) > MIN_NAMED_COMMANDS
 
 
-def _exists(names: list[str]) -> bool:
+def _exists(names: list[str], command: object) -> bool:
     """Return whether the names lead to a command; what follows a command without further ones is an argument."""
-    command = get_command(commands)
     for name in names:
         if not isinstance(command, TyperGroup):
             return True
