@@ -20,23 +20,26 @@ SEND_WITHIN_S: Final = 35
 
 
 def find_stale_marks(observed: Observed, ids: Iterable[tuple[str, int]]) -> Iterable[str]:
-    """Yield what is marked in flight on disk although its last request has ended long ago.
+    """Yield what is marked in flight on disk, and was at an earlier look, although its last request has ended long ago.
+
+    It may be marked for another request, which has not arrived yet.
 
     Args:
         ids: of open messages and callbacks, with their states.
     """
     marked = [key for key, state in ids if state == IN_FLIGHT]
     if not marked:
+        observed.marks = {}
         return
     now_s = asyncio.get_running_loop().time()
     restarted_s = max((ended_s for _, ended_s in observed.interruptions), default=0)
     last = {key: one for one in observed.exchanges if (key := _subject(one))}
-    for key in marked:
-        if key in last:
-            within_s = SEND_WITHIN_S if last[key].site == "operator" else CALLBACK_WITHIN_S
-            ended_s = max(last[key].began_s, restarted_s) + within_s
-            if now_s > ended_s:
-                yield f"{key} is marked in flight, and its last request came at {last[key].began_s:.1f} s"
+    seen = [(key, last[key].began_s) for key in marked if key in last]
+    observed.marks = {one: observed.marks.get(one, now_s) for one in seen}
+    for (key, began_s), since_s in observed.marks.items():
+        within_s = SEND_WITHIN_S if last[key].site == "operator" else CALLBACK_WITHIN_S
+        if now_s > max(since_s, restarted_s) + within_s:
+            yield f"{key} is marked in flight, and its last request came at {began_s:.1f} s"
 
 
 def _subject(one: Exchange) -> str:

@@ -98,6 +98,8 @@ class Observed:
     interruptions: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was away
     storage_failures: list[tuple[float, float]] = field(default_factory=list)  # from when to when the disk failed
     held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
+    # what is marked in flight on disk, with the begin of its last request: since which look
+    marks: dict[tuple[str, float], float] = field(default_factory=dict)
     retries: list[float] = field(default_factory=list)  # when the administrator let receivers be called at once
     away: list[tuple[str, float, float]] = field(default_factory=list)  # a site that was away, or lost a connection
     postbacks: dict[str, list[str]] = field(default_factory=dict)  # the texts of a message's buttons, by its id
