@@ -5,6 +5,7 @@ import copy
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from tests.simulator.conftest import ANN, APP, BUSINESS, NUMBER_ID, SECRET, TOKE
 from tests.simulator.http.test_invalid_members import member_paths
 from tests.support.flow_json import one_screen_flow
 from tests.support.flow_keys import PUBLIC_KEY
-from waypost.base.clock import VirtualClock
+from waypost.base.clock import ClockSetting, VirtualClock
 from waypost.base.ids import SeededIds
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
@@ -303,19 +304,27 @@ UNKNOWN_IDS: Final = ["1", "x", "-1", "9" * 400, "\x00"]
 
 
 class SimulatorClient:
-    """A client that calls the simulator's application without a socket, seeded with one object of each type."""
+    """A client that calls the simulator's application without a socket, seeded with one object of each type.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: of its files.
+        seeded: a closed client whose files were copied to the folder; None: the objects are created.
+    """
+
+    def __init__(self, folder: Path, seeded: "SimulatorClient | None" = None) -> None:
         self.loop = asyncio.new_event_loop()
-        clock = VirtualClock()
-        travel = TimeTravel(clock)
+        self.clock = VirtualClock()
+        if seeded is not None:  # the time at which its objects were valid
+            self.clock.apply(ClockSetting(seeded.clock.now_ms(), self.clock.setting.machine_ms, 1))
+        travel = TimeTravel(self.clock)
         settings = SimulatorSettings(folder / "simulator.sqlite3", limits=False, deliver_after_ms=0)
-        self._simulator = Simulator(settings, clock, SeededIds(clock, "junk"), travel=travel)
+        ids = SeededIds(self.clock, "seeded" if seeded is None else "junk")
+        self._simulator = Simulator(settings, self.clock, ids, travel=travel)
         travel.sides = (self._simulator,)
-        self.ids: dict[type, str] = {}
-        self.messages: dict[str, str] = {}
-        self.sessions: dict[str, str] = {}
-        self.loop.run_until_complete(self._open())
+        self.ids: dict[type, str] = {} if seeded is None else seeded.ids
+        self.messages: dict[str, str] = {} if seeded is None else seeded.messages
+        self.sessions: dict[str, str] = {} if seeded is None else seeded.sessions
+        self.loop.run_until_complete(self._open() if seeded is None else self._simulator.open())
 
     def request(
         self, api: str, method: str, path: str, *, query: bytes = b"", body: bytes = b"", content_type: bytes = b""
@@ -324,8 +333,9 @@ class SimulatorClient:
         return self.loop.run_until_complete(self._request(api, method, path, query, body, content_type))
 
     def close(self) -> None:
-        """Close the simulator."""
+        """Close the simulator, and freeze its clock."""
         self.loop.run_until_complete(self._simulator.close())
+        self.clock.apply(ClockSetting(self.clock.now_ms(), self.clock.setting.machine_ms, 0))
         self.loop.close()
 
     async def _open(self) -> None:
@@ -473,9 +483,19 @@ class SimulatorClient:
         return sent[0]["status"], b"".join(part.get("body", b"") for part in sent[1:])
 
 
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SimulatorClient]:
+    """The files of a simulator with one object of each type, to be copied, and the client that created them."""
+    folder = tmp_path_factory.mktemp("seeded")
+    client = SimulatorClient(folder)
+    client.close()
+    return folder, client
+
+
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[SimulatorClient]:
-    client = SimulatorClient(tmp_path)
+def client(tmp_path: Path, seeded: tuple[Path, SimulatorClient]) -> Iterator[SimulatorClient]:
+    files, creator = seeded
+    client = SimulatorClient(shutil.copytree(files, tmp_path / "files"), creator)
     yield client
     client.close()
 
