@@ -77,7 +77,8 @@ class Choices:
         if name not in KINDS:
             raise LookupError(f"{name!r} is not declared; declare() it with its plain words")
         nth, is_off = self._count(name)
-        if is_off or _chance(self.seed, name, nth) >= share * self._multiplied(name):
+        share *= self._multiplied(name)
+        if is_off or not share or _chance(self.seed, name, nth) >= share:  # most are asked of what is switched off
             return False
         self._record(name, nth, True)
         return True
