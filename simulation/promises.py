@@ -83,9 +83,11 @@ class Promises:
         queries = (_JOBS, _OPEN_CALLBACKS, query, "SELECT id FROM subscriptions WHERE NOT active")
         jobs, callbacks, no_callbacks, inactive = await self._store(*queries)
         paused = {number for (number,) in no_callbacks}
+        replays = tuple(f"replay {number} " for number in paused)
+        others = [row for row in jobs if not row[2].startswith(replays)]
         due = [
             row
-            for rows in (jobs, [row for row in callbacks if row[1] not in paused])
+            for rows in (others, [row for row in callbacks if row[1] not in paused])
             for row in {(row[1], row[2]): row for row in reversed(rows)}.values()  # the others wait for these
             if row[3] <= now_ms
         ]
