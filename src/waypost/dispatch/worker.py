@@ -233,6 +233,12 @@ class OutboundDispatcher:
 
     async def _record_sent_before(self, job: Job, row: MessageRow | None) -> None:
         """Record that a message may have been sent, or that there is nothing to send: a status came first."""
+        if (
+            row is None and job.subject.kind is SubjectKind.MESSAGE
+        ):  # and its recipient was erased then: the job only ends
+            ended = UnconfirmedTimeout(job.position, job.subject.id, None)
+            await self._queue.complete(job, self._outcomes.end_unconfirmed, ended)
+            return
         if row is None:
             raise LookupError(f"message {job.subject.id} is not in the store")
         app = await app_of_message(self._directory, row)

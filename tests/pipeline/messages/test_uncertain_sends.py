@@ -125,6 +125,25 @@ async def test_wait_for_the_status_of_a_message_ends_quietly_if_its_recipient_wa
     assert await poll_until(jobs_by_state, lambda counts: not counts.get(JobState.OPEN)) == {}
 
 
+async def test_retry_of_a_message_ends_quietly_if_its_recipient_was_erased_after_a_status(make_pipeline: Any) -> None:
+    clock = ManualClock()
+    pipeline: PipelineHarness = await make_pipeline(clock=clock)
+    await pipeline.open_window()
+    await pipeline.close_operator()
+    message_id = await pipeline.send_text()
+    await pipeline.waypost.database.write(delete_message, message_id)
+
+    async def jobs_by_state() -> dict[Any, int]:
+        return await pipeline.waypost.database.read(count_jobs_by_state, QueueName.OUTBOUND)
+
+    async with asyncio.timeout(HANGS_AFTER_S):
+        while {JobState.OPEN, JobState.IN_FLIGHT} & (await jobs_by_state()).keys():
+            clock.advance(ms=500)
+            await asyncio.sleep(0.01)
+
+    assert await jobs_by_state() == {}
+
+
 def delete_message(connection: Connection, message_id: str) -> None:
     """Delete a message as an erasure does."""
     connection.execute(delete(messages).where(messages.c.id == message_id))
