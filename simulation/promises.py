@@ -230,13 +230,14 @@ class Promises:
         (rows,) = await self._store("SELECT id, state, app_id FROM messages")
         states, app_of = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
         statuses, inbound = read_webhooks(self._observed.exchanges)
+        arrived, _ = read_webhooks(self._observed.exchanges, acknowledged=False)
         for message_id, state in states.items():
             if state in ("accepted", "uncertain"):
                 self._break(f"{message_id} is {state} at the end")
             if state in RANKS and message_id not in self._sent:
                 self._break(f"{message_id} is {state}, and the operator has never accepted it")
             required = {state} | not_overtaken(statuses[message_id], {**RANKS, "failed": FAILED_RANK})
-            reported = {status.name for status in statuses[message_id]}
+            reported = {status.name for status in arrived[message_id]}
             for path in self._steady(app_of[message_id]):
                 names = {one.event for one in seen[path][message_id]}
                 if state in RANKS and not any(one.code == UNCERTAIN_CODE for one in seen[path][message_id]):

@@ -68,11 +68,17 @@ def _read_callback(one: Exchange) -> CallbackSeen:
     return CallbackSeen(one.path, callback_id, sequence, recipient, subject, event, code, one)
 
 
-def read_webhooks(exchanges: Iterable[Exchange]) -> tuple[defaultdict[str, list[Status]], dict[str, str]]:
-    """Return the statuses that the service acknowledged, by our message id, and the phones' messages with their number."""
+def read_webhooks(
+    exchanges: Iterable[Exchange], *, acknowledged: bool = True
+) -> tuple[defaultdict[str, list[Status]], dict[str, str]]:
+    """Return the statuses that the service acknowledged, by our message id, and the phones' messages with their number.
+
+    Args:
+        acknowledged: False: all that have reached it. A process may have stored them, and died before it answered.
+    """
     statuses, inbound = defaultdict[str, list[Status]](list), dict[str, str]()
     for one in exchanges:
-        done = [run for run in one.runs if run.status == 200 and run.ended_s is not None]
+        done = [run for run in one.runs if not acknowledged or (run.status == 200 and run.ended_s is not None)]
         if not one.path.startswith("/operator/webhook/") or not done:
             continue
         changes = [change for entry in json.loads(one.body)["entry"] for change in entry["changes"]]
