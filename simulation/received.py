@@ -81,7 +81,11 @@ def read_webhooks(
         done = [run for run in one.runs if not acknowledged or (run.status == 200 and run.ended_s is not None)]
         if not one.path.startswith("/operator/webhook/") or not done:
             continue
-        changes = [change for entry in json.loads(one.body)["entry"] for change in entry["changes"]]
+        try:
+            entries = json.loads(one.body)["entry"]
+        except json.JSONDecodeError:
+            continue  # a part of it has arrived
+        changes = [change for entry in entries for change in entry["changes"]]
         for run in done:
             nth = itertools.count()
             for value in [change["value"] for change in changes if change["field"] == "messages"]:

@@ -7,6 +7,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -172,11 +173,12 @@ def _check_recoveries(observed: Observed) -> Iterable[str]:
     for path, calls in _calls(observed).items():
         if path not in observed.subscriptions:
             continue
-        ended = sorted((one for one in calls if one.ended_s is not None), key=_known_s)
+        known_s = partial(_known_s, observed, calls=calls)
+        ended = sorted((one for one in calls if one.ended_s is not None), key=known_s)
         last = {one.headers["waypost-callback-id"]: one for one in calls}
         failures, before_s = 0, 0.0
         for one in ended:
-            ended_s = _known_s(one)
+            ended_s = known_s(one)
             if any(from_s <= ended_s and to_s >= before_s for from_s, to_s in observed.interruptions):
                 failures = 0  # a process that starts knows of none
             before_s = ended_s
@@ -186,9 +188,19 @@ def _check_recoveries(observed: Observed) -> Iterable[str]:
             failures = 0 if is_success else failures + 1
 
 
-def _known_s(one: Exchange) -> float:
-    """Return when the service knew how an attempt had ended."""
-    return min(one.ended_s or math.inf, one.began_s + GIVEN_UP_AFTER_S)
+def _known_s(observed: Observed, one: Exchange, calls: list[Exchange]) -> float:
+    """Return when the service knew how an attempt had ended.
+
+    If the next attempt of its callback began before a response or the limit, its connection was lost, perhaps earlier.
+    """
+    known_s = min(one.ended_s or math.inf, one.began_s + GIVEN_UP_AFTER_S)
+    callback_id = one.headers["waypost-callback-id"]
+    later = (other for other in calls if other.headers["waypost-callback-id"] == callback_id)
+    next_s = min((other.began_s for other in later if other.began_s > one.began_s), default=math.inf)
+    if next_s > known_s:
+        return known_s
+    lost_s = (from_s for site, from_s, _ in observed.away if site == one.site and one.began_s <= from_s)
+    return min(next_s, *lost_s)
 
 
 def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange, until_s: float) -> bool:
@@ -196,7 +208,9 @@ def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange
     tried_s = observed.first_tried_s(first)
     lost_s = [from_s for site, from_s, _ in observed.away if site == first.site and from_s >= first.began_s]
     cut_short_s = [from_s for from_s, to_s in observed.interruptions if to_s <= first.began_s]  # before it arrived
-    failed_s = tried_s if tried_s < first.began_s else min(_known_s(first), *lost_s, *cut_short_s, math.inf)
+    failed_s = (
+        tried_s if tried_s < first.began_s else min(_known_s(observed, first, calls), *lost_s, *cut_short_s, math.inf)
+    )
     held_s = until_s - tried_s + sum(max(0, jump_s) for _, jump_s in observed.jumps)
     return held_s >= min(observed.order_hold_s, default=math.inf) and any(
         one.status == 200 and failed_s <= (one.ended_s or 0) <= until_s for one in calls
@@ -212,7 +226,7 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
     for callback_id, attempts in tries.items():
         for failed, next_one in pairwise(attempts):
             until_s = next_one.began_s
-            if _has_failed_alone(observed, calls, attempts[0], _known_s(failed)):
+            if _has_failed_alone(observed, calls, attempts[0], _known_s(observed, failed, calls)):
                 break
             if not (failed.ended_s or until_s) < back_s < until_s - RECOVERY_S:
                 continue
