@@ -200,7 +200,7 @@ def _known_s(observed: Observed, one: Exchange, calls: list[Exchange]) -> float:
     if next_s > known_s:
         return known_s
     lost_s = (from_s for site, from_s, _ in observed.away if site == one.site and one.began_s <= from_s)
-    return min(next_s, *lost_s)
+    return min((next_s, *lost_s))
 
 
 def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange, until_s: float) -> bool:
