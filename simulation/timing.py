@@ -83,7 +83,7 @@ def _check_pauses(observed: Observed) -> Iterable[str]:
                 continue  # its connection was lost before the answer: the service has not read it
             until_s = one.ended_s + one.retry_after_s - GRACE_S
             early = [other.began_s for other in calls if one.ended_s + GRACE_S < other.began_s < until_s]
-            if early and not _was_disturbed(observed, one.ended_s, until_s, changes):
+            if early and not _was_disturbed(observed, one.began_s, until_s, changes):
                 yield f"{name} asked at {one.ended_s:.1f} s for {one.retry_after_s} s, and was called at {early}"
 
 
