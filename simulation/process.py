@@ -22,7 +22,7 @@ from simulation.observed import Observed
 from simulation.story import tell
 from waypost.assembly.http.servers import HttpServer
 from waypost.assembly.service import Waypost
-from waypost.store.contract import StoreUnavailable
+from waypost.store.contract import StoreDamaged, StoreUnavailable
 from waypost.store.engines import sqlite
 
 Result = TypeVar("Result")
@@ -150,12 +150,21 @@ class Process:
         await serving
 
     async def supervise_start(self) -> None:
-        """Start it, again after a second while its store is away. Raises ProcessDied: it was killed before it served."""
+        """Start it, again after a second while its store is away.
+
+        Raises:
+            ProcessDied: it was killed before it served.
+            StoreDamaged: no start will succeed.
+        """
         while True:
-            with contextlib.suppress(StoreUnavailable):
+            try:
                 await self.start()
+            except StoreDamaged:
+                raise
+            except StoreUnavailable:
+                await asyncio.sleep(STARTED_AGAIN_AFTER_S)
+            else:
                 return
-            await asyncio.sleep(STARTED_AGAIN_AFTER_S)
 
     async def stop(self) -> None:
         """Stop it as a signal does; return when it has ended. Raises ProcessDied: it was killed before."""
