@@ -243,7 +243,7 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
                 began_s < until_s and ended_s > back_s for began_s, ended_s in observed.subscriptions[path].paused
             )
             is_excused = failed_again or was_asked_to_wait or was_away or was_changed
-            if not is_excused and not _was_disturbed(observed, back_s, until_s):
+            if not is_excused and not _was_disturbed(observed, back_s, until_s, observed.storage_failures):
                 yield f"{path} was back at {back_s:.1f} s, and {callback_id} was tried again at {until_s:.1f} s"
 
 

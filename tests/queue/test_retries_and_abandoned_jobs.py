@@ -1,5 +1,7 @@
 """Jobs that are retried later, met a defect, or were left by a process that ended."""
 
+import asyncio
+
 import pytest
 
 from tests.queue.conftest import OUTBOUND, QueueHarness, close_harness, crash, open_harness
@@ -66,6 +68,23 @@ async def test_detached_job_keeps_its_schedule_when_the_others_are_made_due(
     harness.queue.make_retries_due(OUTBOUND, "g", with_detached=with_detached)
 
     assert await harness.claim_refs() == ["a.0", "b.1"][not with_detached :]
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+async def test_retry_that_is_being_written_is_due_at_once_if_the_others_are_made_due(
+    harness: QueueHarness, is_back: bool
+) -> None:
+    await harness.enqueue("a")
+    [job] = await harness.claim()
+    made_due, due_ms = harness.queue.times_made_due(job), harness.clock.now_ms() + 500
+
+    written = asyncio.create_task(harness.queue.retry_later(job, due_ms=due_ms, note="away", made_due=made_due))
+    await asyncio.sleep(0)  # it waits for the commit
+    if is_back:
+        harness.queue.make_retries_due(OUTBOUND, "g", with_detached=False)
+    await written
+
+    assert await harness.claim_refs() == ["a.0"][not is_back :]
 
 
 async def test_detached_job_stays_detached_in_another_process_and_after_another_retry(

@@ -185,6 +185,7 @@ class CallbackSender:
         receiver = self.admission.receivers[row.subscription_id]
         now_ms, circuit = self._clock.now_ms(), receiver.circuit
         was_failing, was_until_ms = circuit.failing_since_ms, circuit.until_ms
+        made_due = self._queue.times_made_due(job)
         circuit.record_failure(job.position, now_ms, self._chance, retry_after_ms=retry_after_ms)
         health = None
         is_open = circuit.state is CircuitState.OPEN
@@ -216,6 +217,7 @@ class CallbackSender:
                 due_ms=self._retry_due_ms(circuit, now_ms, delay_ms, retry_after_ms),
                 note=attempt.error or f"status {attempt.status}",
                 detach=self._has_blocked_long_enough(job, receiver),
+                made_due=made_due,
             )
 
     def _retry_due_ms(self, circuit: Circuit, now_ms: int, delay_ms: int, retry_after_ms: int) -> int:

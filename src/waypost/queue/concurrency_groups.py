@@ -95,6 +95,7 @@ class ConcurrencyGroup:
         is_leaving: no more of its jobs are started, because another process is to work it.
         is_reading: it is being read from the store.
         ready: heads of keys that are not being worked, by due time and position.
+        times_made_due: how often `make_retries_due` was called.
     """
 
     __slots__ = (
@@ -111,6 +112,7 @@ class ConcurrencyGroup:
         "name",
         "not_before_ms",
         "ready",
+        "times_made_due",
         "wait_reason",
     )
 
@@ -126,6 +128,7 @@ class ConcurrencyGroup:
         self.wait_reason = WaitReason.HANDED_OVER
         self._read_to = 0
         self._retries_due: tuple[int, bool] | None = None  # arguments of `make_retries_due` during a read
+        self.times_made_due = 0
         self.more = not is_read
         self._complete = Completeness()
 
@@ -229,6 +232,7 @@ class ConcurrencyGroup:
         Args:
             with_detached: also those that have failed while others succeeded.
         """
+        self.times_made_due += 1
         if self.is_reading:
             was_with_detached = self._retries_due is not None and self._retries_due[1]
             self._retries_due = (now_ms, with_detached or was_with_detached)

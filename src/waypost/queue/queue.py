@@ -246,8 +246,20 @@ class JobQueue:
                 self._end_job(job, is_retry=False)
         return failed
 
+    def times_made_due(self, job: Job) -> int:
+        """Return how often the retries of a claimed job's group were made due; for `retry_later`."""
+        group = self._schedulers[job.queue].group_of(job)
+        return 0 if group is None else group.times_made_due
+
     async def retry_later(
-        self, job: Job, *, due_ms: int, note: str, detach: bool = False, trace_event: MessageTraceEvent | None = None
+        self,
+        job: Job,
+        *,
+        due_ms: int,
+        note: str,
+        detach: bool = False,
+        trace_event: MessageTraceEvent | None = None,
+        made_due: int | None = None,
     ) -> None:
         """Return a job to its queue, to be tried again from `due_ms` on.
 
@@ -256,6 +268,7 @@ class JobQueue:
             note: why; stored.
             detach: its followers no longer wait for it.
             trace_event: an event in the trace of the job's message; written in the same transaction.
+            made_due: `times_made_due` when it failed: if the retries of its group were made due since, it is due at once.
         """
         retry = JobRetry(
             job.position,
@@ -272,6 +285,10 @@ class JobQueue:
         if not await self.write_until_reached(retry_jobs_later, retry):
             self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         self.counts[job.queue].retried_later += 1
+        if made_due is not None and made_due != self.times_made_due(job) and not (job.is_detached or detach):
+            due_ms = min(
+                due_ms, self._clock.now_ms()
+            )  # while this was written, which may take as long as the store is away
         job.due_ms = due_ms
         job.attempt += 1
         if tracer.is_enabled and job.subject.kind is SubjectKind.MESSAGE:
