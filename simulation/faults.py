@@ -205,9 +205,10 @@ class Faults:
                     await _answer(fault, send)
 
     async def _repeat_later(self, application: Any, scope: Any, body: bytes, seconds: float) -> None:
-        interruptions = len(self._observed.interruptions)
+        began_s = asyncio.get_running_loop().time()
         await asyncio.sleep(seconds)
-        if len(self._observed.interruptions) == interruptions:  # otherwise this application is closed
+        # Otherwise this application is closed: a stop has begun before, or since
+        if all(ended_s < began_s for _, ended_s in self._observed.interruptions):
             await application(scope, _repeat(body), _ignore)
 
     async def _break_connections(self) -> None:
