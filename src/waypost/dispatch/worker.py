@@ -233,9 +233,8 @@ class OutboundDispatcher:
 
     async def _record_sent_before(self, job: Job, row: MessageRow | None) -> None:
         """Record that a message may have been sent, or that there is nothing to send: a status came first."""
-        if (
-            row is None and job.subject.kind is SubjectKind.MESSAGE
-        ):  # and its recipient was erased then: the job only ends
+        # Read, and then erased with its recipient, before the response came: the job only ends
+        if row is None and job.subject.kind is SubjectKind.MESSAGE:
             ended = UnconfirmedTimeout(job.position, job.subject.id, None)
             await self._queue.complete(job, self._outcomes.end_unconfirmed, ended)
             return

@@ -285,10 +285,9 @@ class JobQueue:
         if not await self.write_until_reached(retry_jobs_later, retry):
             self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         self.counts[job.queue].retried_later += 1
+        # The write may have taken as long as the store was away
         if made_due is not None and made_due != self.times_made_due(job) and not (job.is_detached or detach):
-            due_ms = min(
-                due_ms, self._clock.now_ms()
-            )  # while this was written, which may take as long as the store is away
+            due_ms = min(due_ms, self._clock.now_ms())
         job.due_ms = due_ms
         job.attempt += 1
         if tracer.is_enabled and job.subject.kind is SubjectKind.MESSAGE:
