@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ManualClock, ServiceClock
 from tests.support.store_locations import ENGINES, StoreLocation
 
 MakeCallbackService = Callable[..., Awaitable[CallbackService]]
@@ -24,7 +24,7 @@ def engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def clock() -> ManualClock:
     """Return a clock that only the test advances."""
-    return ManualClock()
+    return ServiceClock()
 
 
 @pytest.fixture

@@ -275,6 +275,7 @@ async def test_order_hold_continues_after_a_restart(
             before = count("ben")
             await service.emit_callbacks("ben")
             await service.pass_time_until(partial(_exceeds, count, before), step_ms=1_000)
+            clock.advance(ms=1_000)
 
     assert sink.callbacks[-1] in ({"about": "ann", "turn": 1}, {"about": "ben", "turn": 0})
     assert poison not in sink.callbacks

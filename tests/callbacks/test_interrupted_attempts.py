@@ -29,11 +29,11 @@ LEASE_MS: Final = 16_000
 _KILLED_SERVICE: Final = """
 import asyncio, base64, pathlib, pickle, sys
 from tests.support.callback_service import CallbackService
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 
 async def main():
     location = pickle.loads(base64.b64decode(sys.argv[2]))
-    service = CallbackService(pathlib.Path(sys.argv[1]), location, ManualClock())
+    service = CallbackService(pathlib.Path(sys.argv[1]), location, ServiceClock())
     await service.open()
     subscription = await service.subscribe(sys.argv[3])
     pathlib.Path(sys.argv[1], "started").write_text(f"{service.token} {subscription}")

@@ -120,7 +120,6 @@ async def test_callback_that_was_abandoned_is_delivered_by_a_replay(
 
     await replay(service, subscription_id=subscription, delivered=False)
 
-    # Shorter than a lease, which a longer step ends: on PostgreSQL a marked attempt would then count as cut short.
     await service.pass_time_until(lambda: len(sink.accepted) == 1, step_ms=5_000)
     await wait_until_idle(service)
     shown = await service.admin("GET", f"callbacks/{sink.requests[0].callback_id}")

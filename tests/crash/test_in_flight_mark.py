@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from sqlalchemy import Connection, text
 
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
@@ -28,7 +28,7 @@ async def test_job_whose_in_flight_mark_was_not_stored_is_not_uncertain(tmp_path
     """No message of the batch was sent, so every job is claimed again."""
     database = Database(SqliteEngine(tmp_path / "waypost.db"))
     await database.open()
-    clock = ManualClock()
+    clock = ServiceClock()
     queue = JobQueue(database, clock, holder="a holder")
     await queue.open()
     await database.write(enqueue_jobs, JOBS)

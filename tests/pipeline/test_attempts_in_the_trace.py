@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from waypost.store.trace_events import SEND_ATTEMPTED
@@ -21,7 +21,7 @@ async def read_steps(pipeline: PipelineHarness, message_id: str) -> list[tuple[s
 
 
 async def test_attempts_that_were_postponed_are_in_the_trace_with_the_error_of_the_operator(make_pipeline: Any) -> None:
-    pipeline: PipelineHarness = await make_pipeline(clock=ManualClock())
+    pipeline: PipelineHarness = await make_pipeline(clock=ServiceClock())
     await pipeline.open_window()
     await pipeline.control("POST", "faults", {"faults": [TEMPORARY_ERROR]})
 

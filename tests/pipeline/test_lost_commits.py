@@ -13,7 +13,7 @@ import pytest
 from tests.support.builders import ANN, APP
 from tests.support.callback_sink import CallbackSink
 from tests.support.commit_proxy import CommitLoss, CommitProxy, open_commit_proxy
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ManualClock, ServiceClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
@@ -104,7 +104,7 @@ def store_connection(databases: Databases) -> Iterator[CommitProxy]:
 
 @pytest.fixture
 async def lossy(store_connection: CommitProxy, tmp_path: Path, sink: CallbackSink) -> AsyncIterator[LossyStorePipeline]:
-    clock, between = ManualClock(), OperatorProxy()
+    clock, between = ServiceClock(), OperatorProxy()
     changes = {"database_url": store_connection.url}
     async with aiohttp.ClientSession() as http:
         pipeline = PipelineHarness(tmp_path, sink, http, clock=clock, changes=changes, operator_proxy=between)

@@ -7,14 +7,14 @@ import pytest
 
 from tests.support.builders import ANN, APP, BEN
 from tests.support.callback_sink import ReceivedCallback, respond_always, respond_in_turn
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ManualClock, ServiceClock
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 
 
 @pytest.fixture
 def clock() -> ManualClock:
-    return ManualClock()
+    return ServiceClock()
 
 
 @pytest.fixture

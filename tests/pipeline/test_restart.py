@@ -4,13 +4,13 @@ from typing import Any
 
 from tests.support.builders import APP
 from tests.support.callback_sink import respond_always
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 
 
 async def test_message_accepted_before_a_restart_is_sent_after_it(make_pipeline: Any) -> None:
-    pipeline: PipelineHarness = await make_pipeline(clock=ManualClock())
+    pipeline: PipelineHarness = await make_pipeline(clock=ServiceClock())
     await pipeline.open_window()
     await pipeline.close_operator()
     message_id = await pipeline.send_text()
@@ -26,7 +26,7 @@ async def test_message_accepted_before_a_restart_is_sent_after_it(make_pipeline:
 
 
 async def test_message_that_was_uncertain_before_a_restart_fails_after_it(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     between = OperatorProxy()
     pipeline: PipelineHarness = await make_pipeline(clock=clock, operator_proxy=between)
     await pipeline.open_window()
@@ -45,7 +45,7 @@ async def test_message_that_was_uncertain_before_a_restart_fails_after_it(make_p
 
 
 async def test_callback_rejected_before_a_restart_is_retried_after_it_with_the_same_bytes(make_pipeline: Any) -> None:
-    pipeline: PipelineHarness = await make_pipeline(clock=ManualClock())
+    pipeline: PipelineHarness = await make_pipeline(clock=ServiceClock())
     await pipeline.open_window()
     pipeline.sink.choose_status = respond_always(500)
     message_id = await pipeline.send_text()
@@ -63,7 +63,7 @@ async def test_callback_rejected_before_a_restart_is_retried_after_it_with_the_s
 
 
 async def test_webhook_posted_while_the_service_was_stopped_is_called_back_after_its_start(make_pipeline: Any) -> None:
-    pipeline: PipelineHarness = await make_pipeline(clock=ManualClock())
+    pipeline: PipelineHarness = await make_pipeline(clock=ServiceClock())
     await pipeline.open_window()
     message_id = await pipeline.send_text()
     await pipeline.events_of(message_id, until="delivered")

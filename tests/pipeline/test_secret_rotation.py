@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import MakePipeline
 from tests.support.builders import ANN, APP, INSTANCE_KEY
 from tests.support.callback_sink import ReceivedCallback
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.pipeline import ADMIN_TOKEN, API_KEY, HttpResponse, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.base.encryption import SecretBox
@@ -117,7 +117,7 @@ async def test_no_request_fails_during_a_rotation_and_the_old_key_is_not_needed_
 async def test_renewed_tokens_are_accepted_beside_those_of_before_until_their_time_is_over(
     make_pipeline: MakePipeline,
 ) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline = await make_pipeline(clock=clock)
     [subscription] = (await list_subscriptions(pipeline, pipeline.app_token)).body["subscriptions"]
     old_token = pipeline.app_token

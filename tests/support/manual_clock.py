@@ -1,7 +1,9 @@
-"""A clock that moves only when a test moves it."""
+"""Clocks that move only when a test moves them."""
 
 import asyncio
 import contextlib
+
+from waypost.base.clock import steady_ns
 
 
 class ManualClock:
@@ -44,3 +46,15 @@ class ManualClock:
                     await event.wait()
                 finally:
                     del self._waits[timeout]
+
+
+class ServiceClock(ManualClock):
+    """The clock of a whole service under test.
+
+    As in the product, moving it does not move the steady clock, by which leases expire: a step that is longer than a
+    lease would otherwise end one during an attempt, which then counts as cut short.
+    """
+
+    def real_ms(self) -> int:
+        """Return milliseconds of the machine's steady clock."""
+        return steady_ns() // 1_000_000

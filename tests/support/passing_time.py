@@ -15,13 +15,15 @@ _TURNS: Final = 20
 async def advance_until(clock: ManualClock, waypost: Waypost, is_so: Callable[[], bool], *, step_ms: int) -> None:
     """Advance a manual clock in steps until the condition holds.
 
-    Before each step the service finishes what is due, however slow the machine is: a step longer than a lease, with an
-    attempt in flight, would make that attempt count as cut short.
+    Before each step, the first too, the service finishes what is due, however slow the machine is: a time limit of
+    what is in flight would otherwise pass with the step.
     """
     async with asyncio.timeout(HANGS_AFTER_S):
-        while not is_so():
-            clock.advance(ms=step_ms)
+        while True:
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
             while waypost.busy and not is_so():  # noqa: ASYNC110  what it waits for has no event
                 await asyncio.sleep(0.005)
+            if is_so():
+                return
+            clock.advance(ms=step_ms)

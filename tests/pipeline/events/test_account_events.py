@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.version_3_receiver import open_version_3_receiver, value_of
 
@@ -52,7 +52,7 @@ async def test_account_webhook_is_called_back_in_both_versions(
 
 
 async def test_rejected_account_is_called_back_with_the_day(make_pipeline: Any) -> None:
-    pipeline: PipelineHarness = await make_pipeline(clock=ManualClock(1_612_051_200_000))
+    pipeline: PipelineHarness = await make_pipeline(clock=ServiceClock(1_612_051_200_000))
     await post_webhook(pipeline, "account_review_update", {"decision": "REJECTED"})
     await post_webhook(
         pipeline, "account_update", {"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "DISABLE"}}

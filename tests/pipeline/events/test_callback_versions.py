@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from tests.support.builders import ACCOUNT, ANN, APP, OPERATOR, is_event
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.version_3_receiver import open_version_3_receiver, value_of
@@ -243,7 +243,7 @@ async def test_message_to_a_business_scoped_id_is_called_back_in_order_after_the
 
 @pytest.mark.both_engines
 async def test_paused_subscription_gets_no_new_callbacks_and_loses_no_old_ones(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     subscription = (await _subscriptions(pipeline))[0]
     path = f"{SUBSCRIPTION}/{subscription['id']}"
@@ -300,7 +300,7 @@ async def test_endpoint_url_is_pinged_with_the_body_of_its_version(pipeline: Pip
 
 @pytest.mark.both_engines
 async def test_events_are_delayed_as_long_as_configured_after_a_message_was_accepted(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock, changes={"hold_events_s": 5})
     await pipeline.open_window()
     accepted_on_ms = clock.now_ms()

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select, update
 
 from tests.support.builders import ANN, APP, BEN, OPERATOR, is_event
 from tests.support.file_server import FileServer
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import API_KEY, HttpResponse, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
@@ -176,7 +176,7 @@ async def test_media_id_that_is_not_ours_is_sent_to_the_operator_unchanged(pipel
 
 
 async def test_media_id_is_sent_unchanged_once_its_thirty_days_are_over(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     media_id = await upload_media(pipeline)
     clock.advance(ms=30 * DAY_MS)
@@ -477,7 +477,7 @@ async def test_medium_that_cannot_be_fetched_gets_an_error_with_the_reason(pipel
 
 
 async def test_inbound_image_is_not_served_after_seven_days(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     url = await receive_image(pipeline)
     clock.advance(ms=7 * DAY_MS - 1)
@@ -508,7 +508,7 @@ async def test_public_file_endpoint_sends_retry_after_while_the_operator_is_unre
 
 @pytest.mark.both_engines
 async def test_sweep_deletes_expired_files_and_keeps_those_that_are_still_used(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     await upload_media(pipeline)
     clock.advance(ms=10 * DAY_MS)
@@ -530,7 +530,7 @@ async def test_sweep_deletes_expired_files_and_keeps_those_that_are_still_used(m
 
 @pytest.mark.parametrize("days", [1, 31, 100])
 async def test_template_is_edited_with_its_sample_however_old_the_sample_is(make_pipeline: Any, days: int) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     handle = await upload_sample(pipeline, PNG, "image/png")
     template_id = await pipeline.approved_template(templateType="IMAGE", enableSample="true", exampleMedia=handle)
@@ -547,7 +547,7 @@ async def test_template_is_edited_with_its_sample_however_old_the_sample_is(make
 
 
 async def test_service_sweeps_expired_files_by_itself(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     await upload_media(pipeline)
     [path] = (pipeline.folder / "media").iterdir()

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.support.builders import ACCOUNT, ANN, APP, BEN, OPERATOR, PARTNER, is_event
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import API_KEY, PipelineHarness
 from tests.support.polling import poll_until
@@ -235,7 +235,7 @@ async def test_repeated_errors_upload_a_medium_at_most_once_more(
 
 
 async def test_lost_medium_is_uploaded_again_each_time_after_the_drop_interval(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     await pipeline.open_window()
     image = {"type": "image", "id": await pipeline.upload(PNG, "image/png")}

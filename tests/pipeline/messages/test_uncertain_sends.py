@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, delete
 
 from tests.support.builders import ANN, OPERATOR, is_event
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ManualClock, ServiceClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
@@ -81,7 +81,7 @@ async def test_uncertain_message_does_not_block_the_next_one(proxied_pipeline: P
 
 async def send_uncertain(make_pipeline: Any) -> tuple[PipelineHarness, ManualClock, str]:
     """Send a message whose response is lost, and that waits 900 s for its status; return its id, too."""
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(
         operator_proxy=OperatorProxy(), clock=clock, changes={"uncertain_for_s": 900}
     )
@@ -126,7 +126,7 @@ async def test_wait_for_the_status_of_a_message_ends_quietly_if_its_recipient_wa
 
 
 async def test_retry_of_a_message_ends_quietly_if_its_recipient_was_erased_after_a_status(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     await pipeline.open_window()
     await pipeline.close_operator()
@@ -150,7 +150,7 @@ def delete_message(connection: Connection, message_id: str) -> None:
 
 
 async def test_message_is_sent_once_when_an_operator_that_was_down_is_up_again(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     await pipeline.open_window()
     await pipeline.close_operator()
@@ -166,7 +166,7 @@ async def test_message_is_sent_once_when_an_operator_that_was_down_is_up_again(m
 
 
 async def test_message_that_stays_unavailable_fails_after_its_lifetime(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock, changes={"message_ttl_s": 60})
     await pipeline.close_operator()
     message_id = await pipeline.send_text()
@@ -180,7 +180,7 @@ async def test_message_that_stays_unavailable_fails_after_its_lifetime(make_pipe
 
 
 async def test_template_is_submitted_when_an_operator_that_was_down_is_up_again(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     await pipeline.close_operator()
     template = await pipeline.create_template()

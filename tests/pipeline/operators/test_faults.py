@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, is_event
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ManualClock, ServiceClock
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.base.clock import VirtualClock
@@ -237,7 +237,7 @@ def test_every_kind_of_fault_has_a_scenario() -> None:
 async def test_nothing_is_lost_or_duplicated(make_pipeline: Any, kind: tuple[str, str]) -> None:
     # Only where a call gets no response: elsewhere a slow machine would make calls fail.
     changes = {"operator_timeout_s": 0.5} if kind == ("call", "timeout") else {}
-    pipeline: PipelineHarness = await make_pipeline(clock=ManualClock(), changes=changes)
+    pipeline: PipelineHarness = await make_pipeline(clock=ServiceClock(), changes=changes)
     await pipeline.open_window()
 
     await SCENARIOS[kind](pipeline)

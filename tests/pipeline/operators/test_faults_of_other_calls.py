@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, APP, is_event
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import PipelineHarness
 
@@ -34,7 +34,7 @@ FILE_FAULTS: Final = {name: what for name, what in CALL_FAULTS.items() if "timeo
 @pytest.fixture
 async def impatient_pipeline(make_pipeline: Any) -> PipelineHarness:
     """A pipeline whose clock the test advances, and whose calls to the operator time out soon."""
-    return await make_pipeline(clock=ManualClock(), changes={"operator_timeout_s": 0.5})
+    return await make_pipeline(clock=ServiceClock(), changes={"operator_timeout_s": 0.5})
 
 
 async def test_template_is_submitted_once_and_its_approval_called_back_once(

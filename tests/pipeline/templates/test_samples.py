@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from tests.support.builders import APP, is_event
-from tests.support.manual_clock import ManualClock
+from tests.support.manual_clock import ServiceClock
 from tests.support.media_samples import sample
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
@@ -72,7 +72,7 @@ async def test_each_of_several_handles_of_ours_is_replaced_by_a_handle_of_the_op
 
 @pytest.mark.both_engines
 async def test_edit_keeps_a_sample_whose_upload_has_expired(make_pipeline: Any) -> None:
-    clock = ManualClock()
+    clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     template_id = await pipeline.approved_template(
         templateType="IMAGE",
