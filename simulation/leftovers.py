@@ -1,10 +1,11 @@
-"""What work leaves behind that has ended: marks on disk, slots and marks in memory.
+"""What work leaves behind that has ended: marks on disk, slots and marks in memory, tasks, connections.
 
 Written from "Memory and tables return to their size" and "their jobs are marked in flight just before they are sent".
 """
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -71,3 +72,26 @@ def find_leftovers(services: Sequence[Waypost]) -> Iterable[str]:
         for name, entries in held.items():
             if entries:
                 yield f"at the end {len(entries)} {name} are left"
+
+
+def count_tasks() -> Counter[str]:
+    """Return how many tasks run each coroutine, but those of a process that was killed."""
+    loop: Any = asyncio.get_running_loop()
+    killed = set[Any](loop._crashed_tasks)
+    return Counter(getattr(task.get_coro(), "__qualname__", "?") for task in asyncio.all_tasks() if task not in killed)
+
+
+def find_running(tasks_before: Counter[str], transports: Iterable[Any], in_flight: Iterable[str]) -> Iterable[str]:
+    """Yield what still runs when no work is left.
+
+    Args:
+        tasks_before: before the first message.
+        transports: all ends of connections.
+        in_flight: what the processes say of themselves.
+    """
+    for text in in_flight:
+        yield f"at the end {text} is in flight"
+    for name, count in (count_tasks() - tasks_before).items():
+        yield f"{count} more of the task {name} at the end than before"
+    if still_open := sum(not transport.is_closing() for transport in transports):
+        yield f"{still_open} ends of connections are open although nothing happens"

@@ -31,7 +31,7 @@ from simulation.files import (
     make_old,
 )
 from simulation.key_keeper import KeyKeeper
-from simulation.leftovers import find_leftovers
+from simulation.leftovers import count_tasks, find_leftovers, find_running
 from simulation.machine import Listener
 from simulation.meanwhile import Meanwhile
 from simulation.media_folder import MediaFolder, forget
@@ -47,6 +47,7 @@ from simulation.second_round import SecondRound
 from simulation.sending import check_limits, check_requests
 from simulation.service_settings import ServiceSettings
 from simulation.storage_faults import StorageFaults
+from simulation.stores import StoreQueries
 from simulation.suspension import ProcessClock, Suspender
 from simulation.timing import check_timing
 from waypost.assembly.http.servers import HttpServer
@@ -144,7 +145,8 @@ class World:
         self._connections = [] if database is None else [ProcessConnections(database) for _ in numbers]
         self.processes = [self._make_process(nth) for nth in numbers]
         self.partners = make_partners()
-        self.promises = Promises(self.observed, self.partners, folder, None if database is None else self._read)
+        self._stores = StoreQueries(folder, None if database is None else self._read)
+        self.promises = Promises(self.observed, self.partners, self._stores)
 
     async def _read(self, query: str) -> list[Any]:
         if self._database is not None:
@@ -248,7 +250,7 @@ class World:
 
     async def run(self, count: int) -> Outcome:
         """Let everybody act under faults, heal, wait until no work is left, and check every promise."""
-        self.promises.note_sizes()
+        tasks_before = count_tasks()
         self._memory.begin(self.processes[0].waypost)
         if self._has_faults:
             for faults in (self.faults, *self._storage_faults):
@@ -294,11 +296,12 @@ class World:
         await second_round.run(list(self._receivers.values()), self.clock.now_ms())
         self.observed.broken += await find_accepted_after_revocation(self.partners, self._ports)
         await self._check_files()
-        (sent,) = self.promises.read_operator("SELECT callback_data FROM messages WHERE is_inbound=0")
+        (sent,) = self._stores.read_operator("SELECT callback_data FROM messages WHERE is_inbound=0")
         await person.end(self._read, sent)
         await asyncio.sleep(GROUPS_END_WITHIN_S)
         in_flight = [one for process in self.processes for one in await process.waypost.describe_in_flight()]
-        await self.promises.check_end(self._transports, in_flight)
+        self.observed.broken += find_running(tasks_before, self._transports, in_flight)
+        await self.promises.check_end()
         apps = [app for partner in self.partners for app in partner.apps]
         self.observed.broken += find_leftovers([process.waypost for process in self.processes])
         for process in self.processes:
@@ -337,7 +340,7 @@ class World:
             "SELECT callback_data, content FROM messages WHERE is_inbound=0",
             ("SELECT key, body FROM state WHERE kind = 'media'"),
         )
-        self.observed.broken += find_wrong_copies(self._file_actors, *self.promises.read_operator(*queries))
+        self.observed.broken += find_wrong_copies(self._file_actors, *self._stores.read_operator(*queries))
 
     def _interrupt_processes(self) -> Iterator[Coroutine[Any, Any, None]]:
         """Yield what kills and suspends processes while everybody acts."""
