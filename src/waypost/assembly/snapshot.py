@@ -330,7 +330,7 @@ def apply_staged(data: Path) -> bool:
 def _copy_store(store: Path, copy: Path) -> None:
     """Copy a store with SQLite, not as bytes: closing a second handle of the file would drop its locks."""
     copy.unlink(missing_ok=True)
-    connection = sqlite3.connect(store, isolation_level=None)
+    connection = sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         connection.execute("VACUUM INTO ?", (str(copy),))
     finally:

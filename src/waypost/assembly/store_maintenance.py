@@ -102,7 +102,8 @@ def back_up(settings: Settings, file: Path) -> int:
     temporary = file.with_name(f".{file.name}.{os.getpid()}{UNFINISHED_SUFFIX}")
     lock = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # private from the start
     fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends, in whatever way
-    source = sqlite3.connect(settings.store_path, isolation_level=None)
+    # Read only: the last connection to close would copy the log into the file, which only the service may do
+    source = sqlite3.connect(f"{settings.store_path.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         source.execute("VACUUM INTO ?", (str(temporary),))
         _flush(temporary)

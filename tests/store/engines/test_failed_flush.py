@@ -153,3 +153,47 @@ def test_log_is_copied_once_it_is_long(path: Path, monkeypatch: pytest.MonkeyPat
     assert longest < 600_000
     assert path.stat().st_size > 2_000_000
     engine.close()
+
+
+def end_by_a_failed_copy(path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
+    """Fail to flush a copy of the log after its first part was copied; return a reader, as a backup is, that goes on."""
+    monkeypatch.setattr(sqlite, "end_process", lambda _reason: None)
+    engine = SqliteEngine(path)
+    engine.open()
+    for nth in range(50):
+        with engine.write() as connection:
+            add_long(connection, nth)
+    reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM store_properties").fetchall()
+    add(engine, "last")
+    monkeypatch.setattr(sqlite, "MAX_LOG_BYTES", 0)
+    add(engine, "copied in part")  # what the reader must not see is not copied, and so nothing is flushed
+    reader.execute("COMMIT")
+    disk.fault, disk.met_by_every = DiskFault.FAILED_SYNC, 3
+    disk.fails_flush()  # the commit and the log are flushed, and the file is not
+    with pytest.raises(sqlite3.OperationalError):
+        add(engine, "copied")
+    disk.fault = None
+    monkeypatch.setattr(sqlite, "MAX_LOG_BYTES", 16_000_000)
+    engine.close()
+    return reader
+
+
+def test_program_that_outlives_a_failed_flush_delays_the_start(
+    path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps SQLite's note of how much of the log is in the file, which is wrong then."""
+    reader = end_by_a_failed_copy(path, disk, monkeypatch)
+    engine = SqliteEngine(path)
+
+    with pytest.raises(StoreUnavailable, match=r"has had .* open since a flush of it failed"):
+        engine.open()
+
+    engine.close()
+    reader.close()
+    found = names(path)
+    disk.turn_off()
+    disk.turn_on(lost_power=True)
+    assert {"last", "copied in part", "copied", *(f"long {nth}" for nth in range(50))} <= names(path) == found
+    assert not path.with_name("store.db-flush-failed").exists()

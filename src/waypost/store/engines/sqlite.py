@@ -96,6 +96,7 @@ class SqliteEngine:
         self._upgrade = upgrade
         self._path = path
         self._log_path = path.with_name(f"{path.name}-wal")
+        self._mark_path = path.with_name(f"{path.name}-flush-failed")
         self._lock: int | None = None
         self._pool: Pool | None = None
         self._writer: Connection | None = None
@@ -117,6 +118,8 @@ class SqliteEngine:
         if self.is_exclusive:
             self._lock = take_lock(self._path)
             self._flush_again()
+            if self._mark_path.exists():
+                self._copy_whole_log()
         create_private(self._path)  # the files that SQLite adds get the same mode
         self._pool = create_engine(
             f"sqlite:///{self._path}",
@@ -147,15 +150,50 @@ class SqliteEngine:
         except OSError as error:
             raise StoreUnavailable(f"the disk did not flush {self._path}: {error.strerror}") from error
 
+    def _copy_whole_log(self) -> None:
+        """Copy the log into the file from its beginning, after a flush that failed.
+
+        How much of it is in the file already is in the memory of all that have the file open, and wrong then. It is
+        forgotten when the last of them has closed it.
+        """
+        with contextlib.closing(sqlite3.connect(self._path, isolation_level=None, timeout=0)) as connection:
+            try:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                raise StoreUnavailable(
+                    f"a program, as a backup, has had {self._path} open since a flush of it failed; "
+                    "it can be opened when that program has ended"
+                ) from error
+        self._mark_path.unlink()
+
     @contextmanager
     def write(self, nth: int = 0) -> Generator[Connection]:
         del nth
         if self._writer is None:
             raise RuntimeError("the store is not open")
-        with _end_on_failed_flush():
+        with self._end_on_failed_flush():
             with self._writer.begin():
                 yield self._writer
             self._copy_long_log(self._writer)
+
+    @contextmanager
+    def _end_on_failed_flush(self) -> Generator[None]:
+        """End the process if a flush fails within this.
+
+        The kernel then counts as written what is not, so that no later flush writes it, and SQLite may give up the part
+        of its log that has it. The next process finds in the log what the disk lacks.
+        """
+        try:
+            yield
+        except Exception as error:
+            if is_failed_flush(error):
+                with contextlib.suppress(OSError):  # it is for as long as this kernel runs, and needs no flush
+                    create_private(self._mark_path)
+                end_process(first_line(error))
+            raise
 
     def _copy_long_log(self, writer: Connection) -> None:
         """Copy a long log into the file. What readers still need stays, and the next commit tries again."""
@@ -226,7 +264,7 @@ class SqliteEngine:
         if self._writer is None:
             raise RuntimeError("the store is not open")
         driver: Any = self._writer.connection.driver_connection
-        with _end_on_failed_flush():
+        with self._end_on_failed_flush():
             driver.execute("VACUUM")
             for _ in range(MAX_CHECKPOINT_ATTEMPTS):
                 (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -258,21 +296,6 @@ def is_failed_flush(error: BaseException) -> bool:
     """Return True if an error says that the disk did not flush what was written."""
     cause = error.orig if isinstance(error, DBAPIError) else error
     return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in FAILED_FLUSH_CODES
-
-
-@contextmanager
-def _end_on_failed_flush() -> Generator[None]:
-    """End the process if a flush fails within this.
-
-    The kernel then counts as written what is not, so that no later flush writes it, and SQLite may give up the part of
-    its log that has it. The next process finds in the log what the disk lacks.
-    """
-    try:
-        yield
-    except Exception as error:
-        if is_failed_flush(error):
-            end_process(first_line(error))
-        raise
 
 
 def end_process(reason: str) -> None:
