@@ -18,8 +18,9 @@ from simulation.choices import KINDS
 from simulation.configuration import Configuration
 from simulation.delays import delay_at_random
 from simulation.environment import ROOT
-from simulation.search import Result, Run, Search
-from simulation.shrink import Shrunk, promises, shrink
+from simulation.runs import Result, Run
+from simulation.search import Search
+from simulation.shrink import WITHIN_S, Shrunk, promises, shrink
 from simulation.story import write_story
 
 REGRESSIONS: Final = Path(__file__).with_name("regressions.toml")
@@ -44,7 +45,8 @@ def main(options: argparse.Namespace) -> int:
             report.add(result)
         report.print_end()
         if report.first_failure is not None and options.shrink and not options.json:
-            _print_shrunk(shrink(search, report.first_failure, print), report.print_line)
+            shrunk = shrink(search, report.first_failure, print, options.shrink_for)
+            _print_shrunk(shrunk, report.print_line)
     return 1 if report.failed else 0
 
 
@@ -217,6 +219,8 @@ def _print_shrunk(shrunk: Shrunk, print_line: Callable[[str], None]) -> None:
     run, order = result.run, "in the order of their seed" if shrunk.is_order_needed else "first in, first out"
     count = f"{len(result.decisions)} decisions, {run.configuration.messages} messages"
     print_line(f"\nseed {run.seed}, shrunk to {count} in {shrunk.tried} runs; steps {order}:")
+    if not shrunk.is_minimal:
+        print_line("time was up before each decision was left out once; --shrink-for gives more")
     for line in write_story(result.events, result.decisions, result.broken):
         print_line(line)
     print_line(f"repeat it with: {command(run)}")
@@ -254,6 +258,7 @@ if __name__ == "__main__":
     parser.add_argument("--only", help="The decisions that may happen: NAME#NUMBER, with commas between them.")
     parser.add_argument("--regressions", action="store_true", help="Run the lines of regressions.toml, not seeds.")
     parser.add_argument("--shrink", action=argparse.BooleanOptionalAction, default=True, help="The first that fails.")
+    parser.add_argument("--shrink-for", type=float, default=WITHIN_S, metavar="SECONDS", help="Shrink no longer.")
     parser.add_argument("--verbose", action="store_true", help="Print what each seed did.")
     parser.add_argument("--quiet", action="store_true", help="Print no coverage.")
     parser.add_argument("--json", action="store_true", help="Print one JSON object; all else goes to standard error.")

@@ -14,14 +14,13 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import Counter
-from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from simulation import story, warm
-from simulation.choices import Choices, Decision
+from simulation.choices import Choices
 from simulation.configuration import FIFO, Configuration
 from simulation.defects import keep_defects
 from simulation.loop import run
@@ -29,6 +28,7 @@ from simulation.machine import replace_machine
 from simulation.media_folder import watch_files
 from simulation.postgresql import DatabaseServer, replace_driver, running_database_server
 from simulation.process import end_hosts, watch_connections
+from simulation.runs import Result, Run
 from simulation.world import run_world
 
 FRAMES: Final = 8
@@ -36,36 +36,6 @@ FRAMES: Final = 8
 WITHIN_S: Final = 300
 """Of real time: then a run is ended, and has failed."""
 _MEMORY: Final = Path("/dev/shm")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run: a seed, and what is switched off in it.
-
-    Attributes:
-        only: the decisions that may happen; None: all.
-    """
-
-    seed: int
-    configuration: Configuration
-    only: frozenset[tuple[str, int]] | None = None
-    off: Set[tuple[str, int]] = frozenset()
-
-
-@dataclass
-class Result:
-    """What a run did. Decisions and events are there if a promise broke."""
-
-    run: Run
-    broken: list[str] = field(default_factory=list)
-    summary: str = ""
-    digest: str = ""
-    steps: int = 0
-    took_s: float = 0
-    kinds: Counter[str] = field(default_factory=Counter)
-    states: Counter[str] = field(default_factory=Counter)
-    decisions: list[Decision] = field(default_factory=list)
-    events: list[tuple[float, str]] = field(default_factory=list)
 
 
 class Search:

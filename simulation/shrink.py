@@ -1,23 +1,38 @@
 """Shrinking: the fewest decisions with which a failing seed still breaks the same promise.
 
-A seed that needs its own order of steps is tried with several orders each time: with fewer decisions the same order
-does not come again.
+Most decisions of a run only shift times, and leaving one out moves each step after it. So what belongs together is left
+out together, the latest decisions first, and a seed that needs its own order of steps is tried in other orders too: with
+fewer decisions the same order does not come again.
 """
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import batched
-from typing import Final
+from itertools import count, islice
+from typing import Final, Protocol
 
+from simulation.choices import KINDS, Decision
 from simulation.configuration import FIFO
-from simulation.search import Result, Run, Search
+from simulation.runs import Result, Run
 
 WITHIN_S: Final = 180
 MESSAGES: Final = (1, 2, 4, 8)
-ORDERS: Final = 4
-"""Orders of steps that are tried for each set of decisions, if the order matters."""
+ORDERS: Final = (1, 4, 16)
+"""In how many orders of steps each set of decisions is tried, if the order matters: in more once no other set breaks it."""
+
+_Keys = frozenset[tuple[str, int]]
+
+
+class Runner(Protocol):
+    """What runs seeds: a `Search`."""
+
+    jobs: int
+
+    def run_all(self, runs: Iterable[Run]) -> Iterator[Result]:
+        """Yield the results of runs as they end."""
+        ...
 
 
 def promises(broken: Iterable[str]) -> set[str]:
@@ -40,78 +55,95 @@ class Shrunk:
     result: Result
     tried: int
     is_order_needed: bool
+    is_minimal: bool  # no decision can be left out of it; False if time was up before that was known
 
 
 class _Shrinking:
-    def __init__(self, search: Search, failed: Result, print_progress: Callable[[str], None]) -> None:
-        self._search, self._print = search, print_progress
+    def __init__(self, runner: Runner, failed: Result, print_progress: Callable[[str], None], within_s: float) -> None:
+        self._runner, self._print = runner, print_progress
         self._wanted = promises(failed.broken)
-        self._until_s = time.monotonic() + WITHIN_S
-        self._orders: tuple[str, ...] = (failed.run.configuration.schedule,)
-        self.tried = 0
-        self.best = failed
+        self._until_s = time.monotonic() + within_s
+        self._orders = ORDERS[0]
+        self._tried = {failed.run}
+        self._count = 0
+        self._keep(failed)
 
     def shrink(self) -> Shrunk:
-        if self._try([self._changed(schedule=FIFO)]):
-            self._orders = (FIFO,)
-        else:
-            own = self.best.run.configuration.schedule
-            self._orders = (own, *(str(order) for order in range(1, ORDERS)))
-        self._fewer_messages()
-        self._fewer_decisions()
-        self._fewer_messages()
-        return Shrunk(self.best, self.tried, self._orders[0] != FIFO)
+        for self._orders in ORDERS:
+            while self._leave_out_some():
+                self._print(f"{len(self._best.decisions)} decisions are enough")
+        is_minimal = time.monotonic() < self._until_s
+        return Shrunk(self._best, self._count, self._best.run.configuration.schedule != FIFO, is_minimal)
+
+    def _leave_out_some(self) -> bool:
+        """Try once to leave out each decision, with others and alone; return whether the run became smaller."""
+        before = self._best
+        self._try([self._changed(schedule=FIFO)])
+        self._try([self._changed(messages=few) for few in MESSAGES if few < before.run.configuration.messages])
+        self._leave_out(_groups(self._best.decisions))
+        size = len(self._best.decisions)
+        while size > 1:
+            size //= 2
+            latest_first = [decision.key for decision in reversed(self._best.decisions)]
+            self._leave_out([frozenset(latest_first[nth : nth + size]) for nth in range(0, len(latest_first), size)])
+        return self._best is not before
 
     def _changed(self, **changes: object) -> Run:
-        run = self.best.run
-        return replace(run, configuration=replace(run.configuration, **changes))  # type: ignore[arg-type]
+        run = self._best.run
+        return replace(run, configuration=replace(run.configuration, **changes))
 
-    def _fewer_messages(self) -> None:
-        self._try([self._changed(messages=count) for count in MESSAGES if count < self.best.run.configuration.messages])
+    def _leave_out(self, pieces: Sequence[_Keys]) -> None:
+        """Leave out each piece without which the promise still breaks."""
+        while (nth := self._try([self._without(piece) for piece in pieces])) is not None:
+            pieces = pieces[nth + 1 :]
 
-    def _fewer_decisions(self) -> None:
-        """Delta debugging: none, then parts and what is left without them, in ever smaller parts."""
-        if self._try([replace(self.best.run, only=frozenset())]):
+    def _without(self, piece: _Keys) -> Run:
+        kept = {decision.key for decision in self._best.decisions}
+        return replace(self._best.run, only=frozenset(kept - piece))
+
+    def _try(self, runs: Sequence[Run]) -> int | None:
+        """Keep the first of the runs that breaks the promise; return its number, or None."""
+        waiting = ((nth, each) for nth, run in enumerate(runs) for each in self._in_orders(run))
+        new = ((nth, each) for nth, each in waiting if each not in self._tried)
+        while time.monotonic() < self._until_s and (group := list(islice(new, self._runner.jobs))):
+            self._tried.update(run for _, run in group)
+            self._count += len(group)
+            results = {result.run: result for result in self._runner.run_all(run for _, run in group)}
+            for nth, run in group:
+                if promises(results[run].broken) & self._wanted:
+                    self._keep(results[run])
+                    return nth
+        return None
+
+    def _in_orders(self, run: Run) -> Iterator[Run]:
+        if run == self._best.run:
             return
-        parts = 2
-        while (kept := _decisions(self.best)) and time.monotonic() < self._until_s:
-            size = -(-len(kept) // parts)
-            pieces = list(batched(kept, size))
-            candidates = [frozenset(piece) for piece in pieces] if parts < 8 else []
-            candidates += [frozenset(kept) - frozenset(piece) for piece in pieces]
-            before = len(kept)
-            if self._try([replace(self.best.run, only=one) for one in dict.fromkeys(candidates)]):
-                parts = max(2, min(parts, len(_decisions(self.best))) - 1)
-                self._print(f"{before} decisions: {len(_decisions(self.best))} are enough")
-            elif size == 1:
-                return
-            else:
-                parts = min(2 * parts, before)
+        own = run.configuration.schedule
+        others = (str(order) for order in count(1) if str(order) != own) if own != FIFO else ()
+        for schedule in (own, *islice(others, self._orders - 1)):
+            yield replace(run, configuration=replace(run.configuration, schedule=schedule))
 
-    def _try(self, runs: list[Run]) -> bool:
-        """Keep the first of the runs that breaks the promise; return whether there is one."""
-        if time.monotonic() >= self._until_s:
-            return False
-        for group in batched(self._in_orders(runs), self._search.jobs):
-            results = list(self._search.run_all(group, all_events=True))
-            self.tried += len(results)
-            failing = [result for result in results if promises(result.broken) & self._wanted]
-            if failing:
-                self.best = min(failing, key=lambda result: group.index(result.run))
-                return True
-        return False
-
-    def _in_orders(self, runs: list[Run]) -> Iterator[Run]:
-        for run in runs:
-            schedules = (run.configuration.schedule,) if run.configuration.schedule == FIFO else self._orders
-            for schedule in dict.fromkeys((run.configuration.schedule, *schedules)):
-                yield replace(run, configuration=replace(run.configuration, schedule=schedule))
+    def _keep(self, result: Result) -> None:
+        """Keep a result with the decisions that had an effect: without the others, its run takes the same steps."""
+        self._best = result
+        # A run whose process was ended tells none
+        if result.decisions:
+            only = frozenset(decision.key for decision in result.decisions)
+            self._best = replace(result, run=replace(result.run, only=only))
+        self._tried.add(self._best.run)
 
 
-def _decisions(result: Result) -> list[tuple[str, int]]:
-    return [decision.key for decision in result.decisions]
+def _groups(decisions: Sequence[Decision]) -> list[_Keys]:
+    """Return what may be left out together, the largest first: all, all values, or those of one actor or one name."""
+    groups = defaultdict[str, set[tuple[str, int]]](set)
+    for decision in decisions:
+        actor = re.match(r"[\w-]+(?: \d+)?", decision.name)
+        values = () if decision.name in KINDS else ("values",)
+        for group in ("all", *values, actor[0] if actor else "", decision.name):
+            groups[group].add(decision.key)
+    return sorted({frozenset(group) for group in groups.values()}, key=lambda group: (-len(group), sorted(group)))
 
 
-def shrink(search: Search, failed: Result, print_progress: Callable[[str], None]) -> Shrunk:
+def shrink(runner: Runner, failed: Result, print_progress: Callable[[str], None], within_s: float = WITHIN_S) -> Shrunk:
     """Return the smallest run that breaks a promise that a failed run broke; itself if none was found."""
-    return _Shrinking(search, failed, print_progress).shrink()
+    return _Shrinking(runner, failed, print_progress, within_s).shrink()
