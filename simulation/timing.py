@@ -242,8 +242,11 @@ def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first:
             was_changed = any(
                 began_s < until_s and ended_s > back_s for began_s, ended_s in observed.subscriptions[path].paused
             )
-            is_excused = failed_again or was_asked_to_wait or was_away or was_changed
-            if not is_excused and not _was_disturbed(observed, back_s, until_s, observed.storage_failures):
+            was_full = any(
+                began_s < until_s and ended_s > until_s - RECOVERY_S for began_s, ended_s in observed.storage_failures
+            )
+            is_excused = failed_again or was_asked_to_wait or was_away or was_changed or was_full
+            if not is_excused and not _was_disturbed(observed, back_s, until_s):
                 yield f"{path} was back at {back_s:.1f} s, and {callback_id} was tried again at {until_s:.1f} s"
 
 

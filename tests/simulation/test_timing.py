@@ -33,6 +33,14 @@ def outage(again_s: float) -> list[Exchange]:
     return [*failed, attempt("c", 20, 200), attempt("a", again_s, 200), attempt("b", again_s, 200)]
 
 
+@pytest.mark.parametrize(("again_s", "found"), [(35, 0), (60, 2)])
+def test_disk_that_was_full_excuses_callbacks_until_it_has_space(again_s: float, found: int) -> None:
+    observed = observe(*outage(again_s))
+    observed.storage_failures.append((13, 30))
+
+    assert len([*check_timing(observed, [])]) == found
+
+
 def test_callbacks_that_wait_after_an_outage_are_found() -> None:
     found = list(check_timing(observe(*outage(again_s=40)), []))
 
