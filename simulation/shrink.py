@@ -71,7 +71,7 @@ class _Shrinking:
     def shrink(self) -> Shrunk:
         for self._orders in ORDERS:
             while self._leave_out_some():
-                self._print(f"{len(self._best.decisions)} decisions are enough")
+                pass
         is_minimal = time.monotonic() < self._until_s
         return Shrunk(self._best, self._count, self._best.run.configuration.schedule != FIFO, is_minimal)
 
@@ -96,6 +96,7 @@ class _Shrinking:
         """Leave out each piece without which the promise still breaks."""
         while (nth := self._try([self._without(piece) for piece in pieces])) is not None:
             pieces = pieces[nth + 1 :]
+            self._print(f"{len(self._best.decisions)} decisions are enough")
 
     def _without(self, piece: _Keys) -> Run:
         kept = {decision.key for decision in self._best.decisions}
