@@ -319,31 +319,35 @@ class _SqliteLayer:
     def _replace(self, native: int) -> _Methods:
         if native not in self._methods:
             original = _Methods.from_address(native)
-            replaced = _Methods()
+            # Each access to such a field makes an object
+            write_natively, truncate_natively = original.write, original.truncate
+            replaced, files = _Methods(), self._files
             ctypes.memmove(ctypes.byref(replaced), native, ctypes.sizeof(_Methods))
 
             def write(file: int, content: int, size: int, offset: int) -> int:
-                disk, written = self._files[file]
+                disk, written = files[file]
                 end = offset + size
-                result = disk.before("write", grows=end > written.size) or original.write(file, content, size, offset)
+                grows = end > written.size
+                result = disk.before("write", grows=grows) or write_natively(file, content, size, offset)
                 if result == OK:
-                    written.size = max(written.size, end)
+                    if grows:
+                        written.size = end
                     written.unflushed.append((offset, ctypes.string_at(content, size)))
                 return result
 
             def truncate(file: int, size: int) -> int:
-                disk, truncated = self._files[file]
-                result = disk.before("truncate") or original.truncate(file, size)
+                disk, truncated = files[file]
+                result = disk.before("truncate") or truncate_natively(file, size)
                 if result == OK:
                     truncated.size = min(truncated.size, size)
                     truncated.unflushed.append((size, None))
                 return result
 
             def sync(file: int, _flags: int) -> int:
-                disk, synced = self._files[file]
+                disk, synced = files[file]
 
                 def rewrite(content: bytes) -> None:
-                    original.write(file, ctypes.cast(content, _Pointer), len(content), 0)
+                    write_natively(file, ctypes.cast(content, _Pointer), len(content), 0)
 
                 return disk.before("sync") or disk.flushed(synced, rewrite)
 

@@ -13,6 +13,8 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from greenlet import getcurrent
@@ -130,6 +132,9 @@ class SeededLoop(SimLoop):
         self._suspended: dict[Any, list[asyncio.Handle]] = {}  # by host, what is to run when it continues
         self._resumed: dict[Any, asyncio.Event] = {}
         self.thread_delay_s = 0.0
+        # Asked several times at each step: without a function of Python
+        self.time = partial(attrgetter("_now"), self)  # type: ignore[method-assign]
+        self.get_debug = bool  # type: ignore[method-assign]
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
         """Run a callback at a step at this time."""
