@@ -370,8 +370,10 @@ class Killer:
         await asyncio.sleep(pause_s)
         async with self._process.lifecycle:
             while not self._process.is_running:
-                with contextlib.suppress(ProcessDied):
+                try:
                     await self._process.supervise_start()
+                except ProcessDied:  # the disk may fail a flush of each start
+                    await asyncio.sleep(STARTED_AGAIN_AFTER_S)
         self._disarm()
 
     def _arm(self) -> float | None:
