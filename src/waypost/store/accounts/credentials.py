@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, func, insert, select, update
 
 from waypost.domain.app import MAX_ENDED_TOKENS, KeyStatus
 from waypost.domain.partner import Partner, PartnerCredential
@@ -33,6 +33,10 @@ CREDENTIAL_TABLES: Final[Mapping[CredentialKind, Table]] = {
     CredentialKind.CLIENT_SECRET: client_secrets,
     CredentialKind.API_KEY: api_keys,
     CredentialKind.UNIVERSAL_TOKEN: universal_tokens,
+}
+_PARTNERS_BY_HASH: Final = {
+    kind: select(table.c.partner_id).where(table.c.hash == bindparam("hash"))
+    for kind, table in CREDENTIAL_TABLES.items()
 }
 
 
@@ -129,8 +133,7 @@ def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
 
 def partner_of_credential(connection: Connection, kind: CredentialKind, credential_hash: str) -> int | None:
     """Return the partner whose credential this is, expired or not, or None."""
-    table = CREDENTIAL_TABLES[kind]
-    return connection.execute(select(table.c.partner_id).where(table.c.hash == credential_hash)).scalar_one_or_none()
+    return connection.execute(_PARTNERS_BY_HASH[kind], {"hash": credential_hash}).scalar_one_or_none()
 
 
 def revoke_credential(

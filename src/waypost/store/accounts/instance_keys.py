@@ -173,12 +173,12 @@ class InstanceKeys:
 
 
 _decode: Final = msgspec.json.Decoder(KeyState).decode  # bytes are base64
+_KEY_STATE: Final = select(store_properties.c.value).where(store_properties.c.name == KEY_PROPERTY)
 
 
 def read_key_state(connection: Connection) -> KeyState | None:
     """Return the record; None if the store has none."""
-    query = select(store_properties.c.value).where(store_properties.c.name == KEY_PROPERTY)
-    text = connection.execute(query).scalar_one_or_none()
+    text = connection.execute(_KEY_STATE).scalar_one_or_none()
     return None if text is None else _decode(text)
 
 

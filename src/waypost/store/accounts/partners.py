@@ -71,7 +71,7 @@ def add_partner(connection: Connection, partner: Partner, password_hash: str, no
 
 def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
     """Return one partner, or None."""
-    return read_one(connection, select(partners).where(partners.c.id == partner_id), decode_partner)
+    return read_one(connection, _PARTNER_BY_ID, decode_partner, partner_id=partner_id)
 
 
 def partner_by_email(connection: Connection, email: str) -> Partner | None:
@@ -200,19 +200,13 @@ def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[st
 
 def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
     """Return the partner's app with this source number, or None."""
-    query = select(apps).where(apps.c.phone_number == source, apps.c.partner_id == partner_id)
-    return read_one(connection, query, decode_app)
+    return read_one(connection, _APP_BY_SOURCE, decode_app, source=source, partner_id=partner_id)
 
 
 def app_by_phone_number_id(connection: Connection, operator_account_id: str, phone_number_id: str) -> App | None:
     """Return the app of this number, within the operator account of the webhook."""
-    row = connection.execute(
-        select(apps)
-        .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
-        .where(
-            apps.c.phone_number_id == phone_number_id, business_accounts.c.operator_account_id == operator_account_id
-        )
-    ).first()
+    numbers = {"number_id": phone_number_id, "operator_id": operator_account_id}
+    row = connection.execute(_APP_BY_PHONE_NUMBER_ID, numbers).first()
     return None if row is None else decode_app(row)
 
 
@@ -231,8 +225,7 @@ def add_business_account(connection: Connection, account: BusinessAccount) -> bo
 
 def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
     """Return one business account, or None."""
-    query = select(business_accounts).where(business_accounts.c.id == account_id)
-    return read_one(connection, query, decode_business_account)
+    return read_one(connection, _BUSINESS_ACCOUNT_BY_ID, decode_business_account, account_id=account_id)
 
 
 def put_operator_account(connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]) -> None:
@@ -245,8 +238,9 @@ def operator_account_by_id(
     connection: Connection, account_id: str, unseal: Callable[[bytes, str], str]
 ) -> OperatorAccount | None:
     """Return one operator account with its secrets decrypted, or None."""
-    query = select(operator_accounts).where(operator_accounts.c.id == account_id)
-    return read_one(connection, query, lambda row: decode_operator_account(row, unseal))
+    return read_one(
+        connection, _OPERATOR_ACCOUNT_BY_ID, lambda row: decode_operator_account(row, unseal), account_id=account_id
+    )
 
 
 def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str], str]) -> list[OperatorAccount]:
@@ -267,7 +261,21 @@ def first_operator_account_id(connection: Connection) -> str | None:
     ).scalar_one_or_none()
 
 
+_PARTNER_BY_ID: Final = select(partners).where(partners.c.id == bindparam("partner_id"))
 _APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))
+_APP_BY_SOURCE: Final = select(apps).where(
+    apps.c.phone_number == bindparam("source"), apps.c.partner_id == bindparam("partner_id")
+)
+_APP_BY_PHONE_NUMBER_ID: Final = (
+    select(apps)
+    .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
+    .where(
+        apps.c.phone_number_id == bindparam("number_id"),
+        business_accounts.c.operator_account_id == bindparam("operator_id"),
+    )
+)
+_BUSINESS_ACCOUNT_BY_ID: Final = select(business_accounts).where(business_accounts.c.id == bindparam("account_id"))
+_OPERATOR_ACCOUNT_BY_ID: Final = select(operator_accounts).where(operator_accounts.c.id == bindparam("account_id"))
 
 
 def _owner_and_expiry(row: Any) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, case, func, literal, select, update
+from sqlalchemy import Connection, bindparam, case, func, literal, select, update
 
 from waypost.domain.app import App, AppRoute, BusinessAccount, OperatorAccount
 from waypost.domain.templates.template import Template, TemplateStatus
@@ -20,15 +20,16 @@ from waypost.store.tables import app_operator_history, apps, business_accounts, 
 
 NO_OPERATOR_TEMPLATE: Final = ""
 """Stands for a template's id at the operator: it is deleted, and this operator never had it."""
+_APP_WITH_OPERATOR: Final = (
+    select(apps, business_accounts.c.operator_account_id)
+    .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
+    .where(apps.c.id == bindparam("app_id"))
+)
 
 
 def find_app_route(connection: Connection, app_id: str, unseal: Callable[[bytes, str], str]) -> AppRoute | None:
     """Return an app with its operator account; None if either does not exist."""
-    row = connection.execute(
-        select(apps, business_accounts.c.operator_account_id)
-        .join(business_accounts, business_accounts.c.id == apps.c.business_account_id)
-        .where(apps.c.id == app_id)
-    ).one_or_none()
+    row = connection.execute(_APP_WITH_OPERATOR, {"app_id": app_id}).one_or_none()
     if row is None:
         return None
     account = operator_account_by_id(connection, row.operator_account_id, unseal)

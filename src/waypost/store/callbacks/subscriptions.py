@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from waypost.domain.callbacks import Subscription
 from waypost.store.bulk_statements import BulkSelect
@@ -20,6 +20,20 @@ _read_subscription: Final = RowReader(Subscription)
 Seal = Callable[[str, str], bytes]
 Unseal = Callable[[bytes, str], str]
 
+_COUNT_OF_APP: Final = select(func.count()).where(subscriptions.c.app_id == bindparam("app_id"))
+_IDS_BY_TAG: Final = select(subscriptions.c.id).where(
+    subscriptions.c.app_id == bindparam("app_id"), subscriptions.c.tag == bindparam("tag")
+)
+_BY_ID: Final = select(subscriptions).where(
+    subscriptions.c.id == bindparam("id"), subscriptions.c.partner_id == bindparam("partner_id")
+)
+_BY_ID_LOCKED: Final = _BY_ID.with_for_update()
+_BY_APP: Final = (
+    select(subscriptions)
+    .where(subscriptions.c.app_id == bindparam("app_id"), subscriptions.c.partner_id == bindparam("partner_id"))
+    .order_by(subscriptions.c.id)
+)
+
 
 def add_subscription(connection: Connection, subscription: Subscription, seal: Seal, max_subscriptions: int) -> str:
     """Store a subscription and return its id.
@@ -28,9 +42,8 @@ def add_subscription(connection: Connection, subscription: Subscription, seal: S
         DuplicateTag: the app has one with this tag.
         TooManySubscriptions: the app has as many as it may.
     """
-    of_app = subscriptions.c.app_id == subscription.app_id
     _check_tag(connection, subscription)
-    if connection.execute(select(func.count()).where(of_app)).scalar_one() >= max_subscriptions:
+    if connection.execute(_COUNT_OF_APP, {"app_id": subscription.app_id}).scalar_one() >= max_subscriptions:
         raise TooManySubscriptions(subscription.app_id)
     created = {name: getattr(subscription, name) for name in ("partner_id", "app_id", "created_on_ms")}
     new = insert(subscriptions).values(**created, **_columns(subscription, seal)).returning(subscriptions.c.id)
@@ -66,8 +79,8 @@ def change_subscription(
 
 
 def _check_tag(connection: Connection, subscription: Subscription, own_id: str | None = None) -> None:
-    has_tag = (subscriptions.c.app_id == subscription.app_id, subscriptions.c.tag == subscription.tag)
-    if {str(other) for other in connection.execute(select(subscriptions.c.id).where(*has_tag)).scalars()} - {own_id}:
+    others = connection.execute(_IDS_BY_TAG, {"app_id": subscription.app_id, "tag": subscription.tag}).scalars()
+    if {str(other) for other in others} - {own_id}:
         raise DuplicateTag(subscription.tag)
 
 
@@ -99,18 +112,16 @@ class TooManySubscriptions(Exception):
 
 def list_app_subscriptions(connection: Connection, app_id: str, partner_id: int, unseal: Unseal) -> list[Subscription]:
     """Return an app's subscriptions, oldest first."""
-    of_app = is_of_app(subscriptions, partner_id, app_id)
-    oldest = select(subscriptions).where(of_app).order_by(subscriptions.c.id)
-    return read_all(connection, oldest, lambda row: decode_subscription(row, unseal))
+    owner = {"app_id": app_id, "partner_id": partner_id}
+    return read_all(connection, _BY_APP, lambda row: decode_subscription(row, unseal), **owner)
 
 
 def subscription_of_partner(
     connection: Connection, partner_id: int, id: int, unseal: Unseal, *, for_update: bool = False
 ) -> Subscription | None:
     """Return one of a partner's subscriptions, of any of its apps; None if there is no such subscription."""
-    query = select(subscriptions).where(subscriptions.c.id == id, subscriptions.c.partner_id == partner_id)
-    query = query.with_for_update() if for_update else query
-    return read_one(connection, query, lambda row: decode_subscription(row, unseal))
+    query = _BY_ID_LOCKED if for_update else _BY_ID
+    return read_one(connection, query, lambda row: decode_subscription(row, unseal), id=id, partner_id=partner_id)
 
 
 def delete_subscriptions(connection: Connection, app_id: str, partner_id: int, id: str | None = None) -> int:

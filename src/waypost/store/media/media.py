@@ -4,7 +4,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from waypost.domain.media import InboundMedia, UploadedMedia
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
@@ -18,6 +30,24 @@ _read_inbound_media: Final = RowReader(InboundMedia)
 MAX_QUERY_NAMES: Final = 5_000
 """How many media ids and handles one query may contain; SQLite allows about 32,000 parameters."""
 MAX_DELETED_MEDIA_ROWS: Final = 1_000
+
+_CONTENT_SIZES: Final = (
+    select(func.max(media.c.size_bytes).label("size"))
+    .where(media.c.partner_id == bindparam("partner_id"), media.c.expires_on_ms > bindparam("now_ms"))
+    .group_by(media.c.sha256)
+    .subquery()
+)
+_STORED_BYTES: Final = select(func.coalesce(func.sum(_CONTENT_SIZES.c.size), 0))
+_DELETE_EXPIRED: Final = [
+    delete(table).where(
+        tuple_(*table.primary_key.columns).in_(
+            select(*table.primary_key.columns)
+            .where(table.c.expires_on_ms <= bindparam("now_ms"))
+            .limit(bindparam("at_most", type_=Integer))
+        )
+    )
+    for table in (media_copies, media, inbound_media)
+]
 
 
 def add_media(connection: Connection, uploads: Sequence[UploadedMedia]) -> list[bool]:
@@ -52,10 +82,7 @@ class MediaReferences:
 
 def stored_bytes(connection: Connection, partner_id: int, now_ms: int) -> int:
     """Return how many bytes of unexpired uploads a partner has; the same content counts once."""
-    unexpired = and_(media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
-    contents = select(func.max(media.c.size_bytes).label("size")).where(unexpired)
-    content_sizes = contents.group_by(media.c.sha256).subquery()
-    return int(connection.execute(select(func.coalesce(func.sum(content_sizes.c.size), 0))).scalar_one())
+    return int(connection.execute(_STORED_BYTES, {"partner_id": partner_id, "now_ms": now_ms}).scalar_one())
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +209,8 @@ def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> 
 def delete_expired_media(connection: Connection, now_ms: int, *, at_most: int = MAX_DELETED_MEDIA_ROWS) -> bool:
     """Delete expired rows, a limited number of each table; True while there may be more."""
     is_more = False
-    for table in (media_copies, media, inbound_media):
-        key = tuple_(*table.primary_key.columns)
-        expired = select(*table.primary_key.columns).where(table.c.expires_on_ms <= now_ms)
-        deleted = connection.execute(delete(table).where(key.in_(expired.limit(at_most))))
+    for statement in _DELETE_EXPIRED:
+        deleted = connection.execute(statement, {"now_ms": now_ms, "at_most": at_most})
         is_more = is_more or deleted.rowcount == at_most
     return is_more
 

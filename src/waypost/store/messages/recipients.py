@@ -11,7 +11,21 @@ from collections.abc import Collection, Iterable, Set
 from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, insert, or_, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from waypost.domain.app import App
 from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate, bulk_insert_new
@@ -395,12 +409,7 @@ def recipient_names(connection: Connection, app_id: str, addresses: Iterable[str
 
 def record_recipient_activity(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
     """Store a recipient's name and extend its window; an older message that is processed late does not shorten it."""
-    is_later = func.coalesce(recipients.c.window_until_ms, 0) < window_until_ms
-    connection.execute(
-        update(recipients)
-        .where(recipients.c.id == id)
-        .values(name=name, window_until_ms=case((is_later, window_until_ms), else_=recipients.c.window_until_ms))
-    )
+    connection.execute(_RECORD_ACTIVITY, {"of_id": id, "new_name": name, "until_ms": window_until_ms})
 
 
 def recipient_ids(connection: Connection, condition: ColumnElement[bool]) -> list[int]:
@@ -452,6 +461,17 @@ _BY_USER_ID: Final = _select_by("user_id", _RecipientRow)
 _SET_USER_IDS: Final = BulkUpdate(recipients, "id", "user_id")
 _INSERT_RECIPIENT: Final = bulk_insert_new(
     recipients, "partner_id", "app_id", "phone_number", "user_id", returned=["id"]
+)
+_UNTIL_MS: Final = bindparam("until_ms", type_=recipients.c.window_until_ms.type)
+_RECORD_ACTIVITY: Final = (
+    update(recipients)
+    .where(recipients.c.id == bindparam("of_id"))
+    .values(
+        name=bindparam("new_name"),
+        window_until_ms=case(
+            (func.coalesce(recipients.c.window_until_ms, 0) < _UNTIL_MS, _UNTIL_MS), else_=recipients.c.window_until_ms
+        ),
+    )
 )
 _NAMES_BY_ID: Final = select(recipients.c.id, recipients.c.name).where(
     equals_any(recipients.c.id, "ids"), recipients.c.name != ""

@@ -6,7 +6,7 @@ from operator import eq, ge, le
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.sql.operators import in_op
 
 from waypost.domain.templates.fields import TemplateDraft
@@ -19,6 +19,7 @@ from waypost.store.tables import queue_jobs, templates
 from waypost.store.templates.events import ONCE_APPROVED, TemplateEventKind, edited_fields, record_template_event
 
 _NOT_DELETED: Final = templates.c.status != TemplateStatus.DELETED.value
+_BY_ID: Final = select(templates).where(templates.c.id == bindparam("template_id"))
 
 
 class TemplateLink(NamedTuple):
@@ -111,8 +112,7 @@ def template_job(template: Template, kind: SubjectKind, *, due_ms: int) -> NewJo
 
 def template_by_id(connection: Connection, template_id: str) -> Template | None:
     """Return one template of any partner, even a deleted one, or None; the caller compares `partner_id`."""
-    by_id = select(templates).where(templates.c.id == template_id)
-    return read_one(connection, select_for_update(connection, by_id), decode_template)
+    return read_one(connection, select_for_update(connection, _BY_ID), decode_template, template_id=template_id)
 
 
 def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Template]:
