@@ -5,9 +5,9 @@ was would end the process after months. So every collection that an object of th
 nobody has thought of too, when the service has started and at the end.
 """
 
+import functools
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from functools import partial
 from types import MethodType, ModuleType
 from typing import Any, Final
 
@@ -105,14 +105,23 @@ def _attributes(value: Any) -> list[tuple[str, Any]]:
     """Return the attributes of an object of ours; of a function those that it is bound to."""
     if isinstance(value, MethodType):
         return [("", value.__self__)]
-    if isinstance(value, partial):
+    if isinstance(value, functools.partial):
         return [("", each) for each in (value.func, *value.args, *value.keywords.values())]
     kind = type(value)
-    if isinstance(value, type) or not kind.__module__.startswith("waypost."):
+    declared = None if isinstance(value, type) else _declared(kind)
+    if declared is None:
         return []
-    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ()) if isinstance(name, str)]
-    names = [*getattr(value, "__dict__", ()), *slots, *getattr(kind, "__struct_fields__", ())]
+    names = [*getattr(value, "__dict__", ()), *declared]
     return [(f"{kind.__qualname__}.{name}", getattr(value, name, None)) for name in dict.fromkeys(names)]
+
+
+@functools.cache
+def _declared(kind: type) -> tuple[str, ...] | None:
+    """Return the attributes that a class of ours declares; None if it is not ours."""
+    if not kind.__module__.startswith("waypost."):
+        return None
+    slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ()) if isinstance(name, str)]
+    return (*slots, *getattr(kind, "__struct_fields__", ()))
 
 
 def find_growth(before: Counter[str], after: Counter[str], bounds: Mapping[str, int]) -> Iterable[str]:

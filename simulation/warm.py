@@ -40,8 +40,10 @@ def share_schema() -> None:
     def create_again(connection: Connection) -> None:
         name = connection.dialect.name
         if name in recorded:
+            driver: Any = connection.connection.driver_connection
+            execute = driver.execute if name == "sqlite" else connection.exec_driver_sql
             for statement in recorded[name]:
-                connection.exec_driver_sql(statement)
+                execute(statement)
             return
         statements: list[str] = []
 
