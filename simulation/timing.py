@@ -162,7 +162,11 @@ def _check_retries(observed: Observed) -> Iterable[str]:
             again_after_s = next_one.began_s - ended_s
             reasons = (*accepted[failed.path], *observed.retries)
             between = [at_s for at_s in reasons if failed.began_s <= at_s <= next_one.began_s]
-            if 0 < again_after_s < FIRST_RETRY_S and not between and not _is_disturbed(observed, ended_s, next_one):
+            if (
+                0 < again_after_s < FIRST_RETRY_S
+                and not between
+                and not _is_disturbed(observed, failed.began_s, next_one)
+            ):
                 yield f"callback {callback_id} was sent again {again_after_s:.2f} s after it had failed"
 
 

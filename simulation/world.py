@@ -62,9 +62,9 @@ LEASES_END_WITHIN_S: Final = 20
 KILLS_FOR_S: Final = 30
 HEALED_WITHIN_S: Final = 900
 """Longer than the longest delay of a retry after faults of a minute."""
-LATEST_RETRY_S: Final = 17_280
+LATEST_RETRY_S: Final = 43_200
 """A clock that jumps forward, and a person who retries, use up the shorter delays: the next one may be of this length, the
-tenth of a callback, a fifth longer."""
+last of a callback, a fifth longer."""
 LOOK_EVERY_S: Final = 20
 GROUPS_END_WITHIN_S: Final = 80
 """A group of the queue stays in memory for a minute after its last job; connections end earlier."""
