@@ -1,13 +1,9 @@
 """The environment of the simulation: Python 3.12 or newer with the service and simloom, made beside the project's own.
 
 `python -m simulation.environment` prints its interpreter; if this machine has no such Python, one line, and exit code 3.
-
-Where a compiler is, the interpreter is linked anew: one that calls its own library as a shared one takes longer for each
-run, and many are built so.
 """
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -21,10 +17,6 @@ ENVIRONMENT: Final = ROOT / ".venv" / "simulation"
 PACKAGES: Final = ("simloom==0.5.0", "greenlet")
 VERSIONS: Final = ("3.14", "3.13", "3.12")
 NO_PYTHON: Final = 3
-_MAIN: Final = """\
-#include <Python.h>
-int main(int count, char **arguments) { return Py_BytesMain(count, arguments); }
-"""
 _HAS_VENV: Final = "import ensurepip, sqlite3, ssl, sys; sys.exit(sys.version_info < (3, 12))"
 
 
@@ -42,27 +34,11 @@ def _candidates() -> Iterator[str]:
         yield from (str(folder / "bin" / "python") for folder in folders if folder.name.startswith(f"{version}."))
 
 
-def _runs(*command: str | Path) -> bool:
+def _runs(*command: str) -> bool:
     try:
         return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
     except OSError:
         return False
-
-
-def _link_statically(interpreter: Path, source: Path) -> None:
-    """Link an interpreter with its library, if it is a shared one; do nothing where that is impossible."""
-    read = "import json, sysconfig; print(json.dumps(sysconfig.get_config_vars()))"
-    build = json.loads(subprocess.run([interpreter, "-c", read], check=True, capture_output=True).stdout)
-    library = Path(build.get("LIBPL") or "", build.get("LIBRARY") or "")
-    compiler = shutil.which("cc")
-    if not build.get("Py_ENABLE_SHARED") or not library.is_file() or compiler is None:
-        return
-    linked = interpreter.with_name("linked")
-    whole = ("-Wl,--export-dynamic", "-Wl,--whole-archive", library, "-Wl,--no-whole-archive")
-    others = " ".join(build.get(name) or "" for name in ("LIBS", "SYSLIBS")).split()
-    command = (compiler, f"-I{build['INCLUDEPY']}", "-o", linked, source, *whole, *others)
-    if _runs(*command) and _runs(linked, "-c", _HAS_VENV):
-        linked.replace(interpreter)
 
 
 def make_environment(python: str) -> Path:
@@ -78,10 +54,6 @@ def make_environment(python: str) -> Path:
         pinned = ("-c", ROOT / "constraints.txt")
         subprocess.run([interpreter, "-m", "pip", *quiet, "install", *pinned, "-e", ROOT, *PACKAGES], check=True)
         stamp.write_text(wanted)
-    source = interpreter.with_name("main.c")
-    if not source.is_file():
-        source.write_text(_MAIN)
-        _link_statically(interpreter, source)
     return interpreter
 
 
