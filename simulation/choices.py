@@ -69,15 +69,18 @@ class Choices:
         """Return how often each kind happened."""
         return Counter(decision.name for decision in self.made if decision.name in KINDS)
 
-    def happens(self, name: str, share: float) -> bool:
+    def happens(self, name: str, share: float, *, of: str | None = None) -> bool:
         """Decide whether something of a declared kind happens. It does in this share, times the share of the seed.
 
         Ask for every kind that could happen at a point, even if another one does: what is not asked is not counted.
+
+        Args:
+            of: the kind without which this cannot happen: a seed switches both off together, or neither.
         """
         if name not in KINDS:
             raise LookupError(f"{name!r} is not declared; declare() it with its plain words")
         nth, is_off = self._count(name)
-        share *= self._multiplied(name)
+        share *= self._multiplied(name) if of is None else 1
         if is_off or not share or _chance(self.seed, name, nth) >= share:  # most are asked of what is switched off
             return False
         self._record(name, nth, True)

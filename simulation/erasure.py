@@ -13,6 +13,8 @@ import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from sqlalchemy import Table
+
 from simulation.accounts import PORTS, AppAccount, PartnerAccount
 from simulation.choices import Choices, declare
 from simulation.client import Response, call, request
@@ -22,20 +24,33 @@ from simulation.story import tell
 from waypost.assembly.dev import demo
 from waypost.simulator import Simulator
 from waypost.store.encoding import CALLBACK_BODIES, REQUESTS
-from waypost.store.tables import metadata
+from waypost.store.tables import callbacks, metadata
 
 SECRET: Final = "for her eyes only"
 """A part of what she writes, and of what is written to her."""
+TEXT: Final = {"type": "text", "text": SECRET}
 TURNS: Final = 5
 TURN_EVERY_S: Final = 6
+BURSTS: Final = (1, 1, 3, 6)
+"""So many messages to her at once: at the slow number they wait for seconds, and an erasure finds them waiting."""
+ERASED_AFTER_S: Final = (0, 0.2, 1)
+ERASURES_IN_A_ROW: Final = 4
+"""They take about as long as what she writes needs to arrive, to be applied, and to be called back."""
+TRANSACTION_TAKES_S: Final = 0.005
+"""While they are made: without it nothing comes between those of one erasure."""
+COMPLETE_WITHIN_S: Final = 30
+"""Until the callbacks of the last thing that she wrote are received, when nothing goes wrong any more."""
+PART: Final = "a person takes part"
 MAX_CALLS: Final = 200
 """Of one erasure."""
 _TRACE: Final = re.compile(rf"(?<![0-9]){PERSON}(?![0-9])|{SECRET}".encode())
 _FAILED: Final = b"failed"
+Read = Callable[[str], Awaitable[list[Any]]]
+"""Returns what a query finds in the service's store."""
 
 declare(
     {
-        "a person takes part": "a person whose data is erased took part",
+        PART: "a person whose data is erased took part",
         "person is erased": "an administrator erased the data of the person",
         "partner writes to the person": "a partner sent a message to the person",
         "person writes": "the person wrote",
@@ -52,26 +67,28 @@ class ErasedPerson:
     ) -> None:
         self._partners, self._simulator = partners, simulator
         self._choices, self._observed = choices, observed
-        self._is_there = choices.happens("a person takes part", 0.9)
+        self._is_there = choices.happens(PART, 0.9)
         self._acknowledged: list[tuple[str, str]] = []  # our id, and the app
 
     async def live(self) -> None:
-        """Write, be written to, and be erased, in a few turns."""
+        """Write, be written to, and be erased, in a few turns: what was sent may still be on its way."""
         for _ in range(TURNS if self._is_there else 0):
             await asyncio.sleep(self._choices.between("person pause", 0.1, TURN_EVERY_S))
             partner = self._choices.pick("person's partner", self._partners)
             app = self._choices.pick("person's app", partner.apps)
             if self._choices.happens("person writes", 0.7):
-                await self._write(app, {"type": "text", "text": SECRET})
+                await self._write(app, TEXT)
             if self._choices.happens("person sends an image", 0.3):
                 await self._write(app, {"type": "image", "media": {"content": JPEG, "mime_type": "image/jpeg"}})
-            if self._choices.happens("partner writes to the person", 0.9):
-                await self._send(partner, app)
-            if self._choices.happens("person is erased", 0.4):
+            if self._choices.happens("partner writes to the person", 0.9, of=PART):
+                count = self._choices.pick("messages", BURSTS, of="partner writes to the person")
+                await asyncio.gather(*(self._send(partner, app) for _ in range(count)))
+            if self._choices.happens("person is erased", 0.4, of=PART):
+                await asyncio.sleep(self._choices.pick("after", ERASED_AFTER_S, of="person is erased"))
                 tell(f"the erasure of the person ended with {await self._erase()}")
 
-    async def end(self, read: Callable[[str], Awaitable[list[Any]]], operator_rows: Iterable[Any]) -> None:
-        """Erase the person once more when no work is left, and check that nothing of her is left.
+    async def end(self, read: Read, operator_rows: Iterable[Any]) -> None:
+        """Erase the person when no work is left, again while she writes, and check that nothing of her is left.
 
         Args:
             read: returns what a query finds in the service's store.
@@ -85,12 +102,31 @@ class ErasedPerson:
             self._break(f"an erasure when no work was left ended with {first}")
         if second is None or not second["complete"] or second["erased"]:
             self._break(f"a second erasure ended with {second}")
+        inactive = {app_id for (app_id,) in await read("SELECT app_id FROM subscriptions WHERE NOT active")}
+        for app in [app for partner in self._partners for app in partner.apps if app.id not in inactive]:
+            await asyncio.gather(self._write(app, TEXT), self._erase_in_a_row())
+            await self._erase_completely()
+            await self._check_traces(read, callbacks)  # what she writes next may lead to it again
         for table in metadata.sorted_tables:
-            names = ", ".join(column.name for column in table.columns)
-            for row in await read(f"SELECT {names} FROM {table.name}"):
-                found = [name for name, value in zip(table.columns.keys(), row, strict=True) if _has_trace(value)]
-                if found:
-                    self._break(f"after an erasure {table.name} has the person in {found}")
+            await self._check_traces(read, table)
+
+    async def _erase_in_a_row(self) -> None:
+        """Erase a few times: what she writes is enqueued where one of them has searched already."""
+        loop: Any = asyncio.get_running_loop()
+        loop.thread_delay_s = TRANSACTION_TAKES_S
+        for _ in range(ERASURES_IN_A_ROW):
+            await self._erase()
+        loop.thread_delay_s = 0.0
+
+    async def _erase_completely(self) -> None:
+        """Erase until nothing waits: it is the work about what she wrote last."""
+        erased = None
+        for _ in range(COMPLETE_WITHIN_S):
+            await asyncio.sleep(1)
+            erased = await self._erase()
+            if erased is not None and erased["complete"]:
+                return
+        self._break(f"{COMPLETE_WITHIN_S} s after the person wrote last, an erasure ended with {erased}")
 
     async def _write(self, app: AppAccount, content: Mapping[str, Any]) -> None:
         body = {"to": app.source, **content}
@@ -126,6 +162,13 @@ class ErasedPerson:
     async def _call(self, body: Mapping[str, str]) -> Response | None:
         headers = {"Authorization": f"Bearer {demo.ADMIN_TOKEN}"}
         return await request(PORTS["service"], "POST", "/admin/recipients/erase", headers, json_body=body)
+
+    async def _check_traces(self, read: Read, table: Table) -> None:
+        names = ", ".join(column.name for column in table.columns)
+        for row in await read(f"SELECT {names} FROM {table.name}"):
+            found = [name for name, value in zip(table.columns.keys(), row, strict=True) if _has_trace(value)]
+            if found:
+                self._break(f"after an erasure {table.name} has the person in {found}")
 
     def _check_ends(self, accepted: set[str]) -> None:
         """Each message that was acknowledged was sent, or its partner was told that it failed."""

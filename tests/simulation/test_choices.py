@@ -76,3 +76,11 @@ def test_what_can_happen_is_declared() -> None:
     assert "test: never" not in KINDS
     with pytest.raises(LookupError, match="test: never"):
         Choices(1).happens("test: never", 1)
+
+
+def test_part_of_a_kind_happens_in_seeds_that_switch_it_off() -> None:
+    seed = next(seed for seed in range(100) if swarm_share(seed, "test: lost") == 0)
+    choices = Choices(seed)
+
+    assert not any(happened(choices))
+    assert any(choices.happens("test: lost", 0.5, of="test: late") for _ in range(50))
