@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,13 @@ from tests.docs.repository import ROOT
 
 SEEDS: Final = 20
 WITHIN_S: Final = 600
+PROGRAM: Final = ("-m", "simulation")
+PROGRAM_WITH_OTHER_ADDRESSES: Final = (
+    "-c",
+    "import email.parser, runpy, waypost.callbacks.batch, waypost.simulator\n"
+    "runpy.run_module('simulation', run_name='__main__', alter_sys=True)",
+)
+"""What is imported first lies elsewhere, and all that comes later too: the order of a set of objects follows from that."""
 pytestmark = pytest.mark.timeout(2 * WITHIN_S)
 
 
@@ -39,10 +46,10 @@ def python() -> str:
 
 
 def simulate(
-    python: str, *arguments: str, environment: Mapping[str, str] | None = None
+    python: str, *arguments: str, environment: Mapping[str, str] | None = None, program: Sequence[str] = PROGRAM
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [python, "-m", "simulation", *arguments],
+        [python, *program, *arguments],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         stdout=subprocess.PIPE,
@@ -60,10 +67,11 @@ def test_twenty_seeds_repeat_and_break_no_promise(python: str) -> None:
     assert f"same seed, same steps: {SEEDS} of {SEEDS}\n" in ran.stdout
 
 
-def test_seed_repeats_in_another_process_with_other_hashes(python: str) -> None:
+def test_seed_repeats_in_another_process_with_other_hashes_and_addresses(python: str) -> None:
+    arguments = ("--seeds", "3", "--verbose", "--quiet")
     outputs = [
-        simulate(python, "--seeds", "3", "--verbose", "--quiet", environment={"PYTHONHASHSEED": seed}).stdout
-        for seed in ("1", "2")
+        simulate(python, *arguments, environment={"PYTHONHASHSEED": seed}, program=program).stdout
+        for seed, program in (("1", PROGRAM), ("2", PROGRAM_WITH_OTHER_ADDRESSES))
     ]
 
     first, second = (re.search(r"^seed 3: .*? ([0-9a-f]{16})$", output, re.MULTILINE) for output in outputs)
