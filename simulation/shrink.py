@@ -80,12 +80,12 @@ class _Shrinking:
         before = self._best
         self._try([self._changed(schedule=FIFO)])
         self._try([self._changed(messages=few) for few in MESSAGES if few < before.run.configuration.messages])
-        self._leave_out(_groups(self._best.decisions))
         size = len(self._best.decisions)
-        while size > 1:
-            size //= 2
+        while size:
             latest_first = [decision.key for decision in reversed(self._best.decisions)]
             self._leave_out([frozenset(latest_first[nth : nth + size]) for nth in range(0, len(latest_first), size)])
+            self._leave_out([group for group in _groups(self._best.decisions) if size <= len(group) <= 2 * size])
+            size //= 2
         return self._best is not before
 
     def _changed(self, **changes: object) -> Run:
@@ -135,12 +135,12 @@ class _Shrinking:
 
 
 def _groups(decisions: Sequence[Decision]) -> list[_Keys]:
-    """Return what may be left out together, the largest first: all, all values, or those of one actor or one name."""
+    """Return what may be left out together, the largest first: all values, or those of one actor or one name."""
     groups = defaultdict[str, set[tuple[str, int]]](set)
     for decision in decisions:
         actor = re.match(r"[\w-]+(?: \d+)?", decision.name)
         values = () if decision.name in KINDS else ("values",)
-        for group in ("all", *values, actor[0] if actor else "", decision.name):
+        for group in (*values, actor[0] if actor else "", decision.name):
             groups[group].add(decision.key)
     return sorted({frozenset(group) for group in groups.values()}, key=lambda group: (-len(group), sorted(group)))
 
