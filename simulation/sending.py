@@ -87,6 +87,7 @@ def check_limits(observed: Observed) -> Iterable[str]:
 def _check_limit(
     observed: Observed, name: str, runs: Sequence[Run], at_most: int, within_s: int, counters: int
 ) -> Iterable[str]:
+    runs = sorted(runs, key=lambda run: run.began_s)  # a request that came twice has both where it came first
     counted = [run for run in runs if run.status == 200 and not run.is_replay]
     for nth, first in enumerate(counted):
         later = [run for run in counted[nth:] if (run.ended_s or 0) < first.began_s + within_s]

@@ -9,6 +9,7 @@ from simulation.accounts import AppAccount
 from simulation.leftovers import IN_FLIGHT, find_stale_marks
 from simulation.observed import Exchange, Observed, Run, SubscriptionTerms
 from simulation.received import Tap, read_tap
+from simulation.sending import check_limits
 from simulation.timing import check_timing
 
 PATH = "/Shop/first-0"
@@ -202,3 +203,14 @@ def test_callbacks_that_wait_longer_than_the_order_is_held_are_found(sent_s: flo
     found = [problem for problem in check_timing(observed, []) if "waited until" in problem]
 
     assert bool(found) is is_found
+
+
+@pytest.mark.parametrize(("third_s", "found"), [(12.1, 0), (11.5, 1)])
+def test_rate_counts_requests_in_their_order(third_s: float, found: int) -> None:
+    """A request that came twice has both times where it came first."""
+    runs = [[Run(10.2, 10.2, 200), Run(third_s, third_s, 200)], [Run(10, 10, 200)]]
+    exchanges = [Exchange("service", "POST", "/wa/api/v1/msg", {}, each[0].began_s, runs=each) for each in runs]
+
+    broken = [*check_limits(Observed(exchanges=exchanges, limits=("session=2/2s",)))]
+
+    assert [text.split(" from ")[0] for text in broken] == ["session of  accepted 3 within 2 s"] * found
