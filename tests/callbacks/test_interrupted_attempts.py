@@ -21,6 +21,7 @@ from waypost.callbacks.worker import INTERRUPTED_ERROR
 from waypost.domain.callbacks import AttemptKind, CallbackAttempt
 from waypost.queue.queue import STORE_RETRY_S
 from waypost.store.callbacks.callbacks import AttemptRecord, record_attempts
+from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.store.tables import leases, subscriptions
@@ -249,6 +250,44 @@ async def test_health_of_a_receiver_is_recorded_only_by_the_process_that_has_the
 
     failing_since_ms = await database.read(read_failing_since_ms, subscription)
     assert (failing_since_ms is None) is not database.is_exclusive
+
+
+@pytest.mark.parametrize(("error", "is_called_at_once"), [(INTERRUPTED_ERROR, True), (None, False)])
+async def test_success_that_is_recorded_late_ends_the_pause_of_a_receiver_after_an_attempt_that_was_cut_short(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock, error: str | None, is_called_at_once: bool
+) -> None:
+    """A pause that the receiver has asked for since, by a response, stays."""
+    database = service.waypost.database
+    if database.is_exclusive:
+        pytest.skip("no other process is there")
+    sink.choose_status = respond_in_turn(500, 200)
+    subscription = await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+    sink.gate.clear()
+    await service.pass_time_until(lambda: len(sink.requests) == 2, step_ms=1_000)
+    await database.write(give_leases_away)
+    pause_end_ms = clock.now_ms() + 900_000
+    attempt = CallbackAttempt(clock.now_ms() + 1, 0, None if error else 429, error=error)
+    record = AttemptRecord(sink.requests[0].callback_id, subscription, attempt, None, AttemptKind.RETRY)
+    await database.join(record_attempts_of_all, record)
+    await database.write(
+        record_receiver_statuses, [ReceiverStatus(subscription, clock.now_ms(), pause_end_ms, pause_end_ms)]
+    )
+
+    sink.gate.set()
+
+    async def is_delivered() -> bool:
+        return (await service.admin("GET", f"callbacks/{sink.requests[0].callback_id}"))["delivered"] is True
+
+    await poll_until(is_delivered)
+    pause = await database.read(read_pause, subscription)
+    assert pause == ((1, None, None) if is_called_at_once else (0, pause_end_ms, pause_end_ms))
+
+
+def read_pause(connection: Connection, subscription_id: int) -> tuple[int, int | None, int | None]:
+    pause = (subscriptions.c[name] for name in ("retry_requests", "retry_after_until_ms", "next_attempt_ms"))
+    return tuple(connection.execute(select(*pause).where(subscriptions.c.id == subscription_id)).one())
 
 
 def give_leases_away(connection: Connection) -> None:

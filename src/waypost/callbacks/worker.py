@@ -22,7 +22,7 @@ from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.queue.worker import JobWork, PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
-from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
+from waypost.store.callbacks.receivers import ReceiverStatus, newest_attempts, record_receiver_statuses, request_retry
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import (
     ShardFence,
@@ -287,6 +287,16 @@ def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> lis
     if statuses:
         valid = valid_fences(connection, {fence for fence, _ in statuses})
         record_receiver_statuses(connection, [status for fence, status in statuses if fence in valid])
+        for record, health, _ in records:
+            if record is not None and record.delivered and health is not None and health[0] not in valid:
+                _end_interruption(connection, record)
     if replays:
         complete_jobs(connection, replays)
     return [None] * len(records)
+
+
+def _end_interruption(connection: Connection, record: AttemptRecord) -> None:
+    """Let a receiver be called at once that is left alone because an attempt to which it responded counts as cut short."""
+    for newest in newest_attempts(connection, record.subscription_id, 1):
+        if newest.callback_id == record.callback_id and newest.error == INTERRUPTED_ERROR:
+            request_retry(connection, record.subscription_id, newest.at_ms)

@@ -278,7 +278,10 @@ MAX_COUNTED_ATTEMPTS: Final = 20_000
 _MAX_SCANNED_ATTEMPTS: Final = 200
 _SOURCES: Final[tuple[tuple[Any, ColumnElement[Any], ColumnElement[Any]], ...]] = (
     (
-        select(*(attempts.c[name] for name in ("subscription_id", "at_ms", "duration_ms", "status", "error", "id"))),
+        select(
+            *(attempts.c[name] for name in ("subscription_id", "at_ms", "duration_ms", "status", "error", "id")),
+            attempts.c.callback_id,
+        ),
         attempts.c.subscription_id,
         attempts.c.at_ms,
     ),
@@ -288,6 +291,7 @@ _SOURCES: Final[tuple[tuple[Any, ColumnElement[Any], ColumnElement[Any]], ...]] 
             callbacks.c.attempted_on_ms.label("at_ms"),
             *(callbacks.c.duration_ms, callbacks.c.status),
             *(cast(null(), Text).label("error"), literal_column("0", Integer).label("id")),
+            callbacks.c.id.label("callback_id"),
         ).where(text("callbacks.attempted_on_ms IS NOT NULL")),
         callbacks.c.subscription_id,
         callbacks.c.attempted_on_ms,
@@ -325,10 +329,10 @@ class AttemptCount:
 
 
 def newest_attempts(connection: Connection, subscription_id: int, at_most: int) -> Sequence[Any]:
-    """Return rows of at_ms, duration_ms, status and error, newest first."""
+    """Return rows of callback_id, at_ms, duration_ms, status and error, newest first."""
     newest = _select_newest(subscription_id, at_most)
     return connection.execute(
-        select(newest.c.at_ms, newest.c.duration_ms, newest.c.status, newest.c.error).order_by(
+        select(newest.c.callback_id, newest.c.at_ms, newest.c.duration_ms, newest.c.status, newest.c.error).order_by(
             newest.c.at_ms.desc(), newest.c.id.desc()
         )
     ).all()
