@@ -5,7 +5,7 @@ retried, or that happens while a 500 is right, would not be seen.
 """
 
 import json
-from typing import Final
+from typing import Any, Final
 
 from simulation.story import tell
 from waypost.base.clock import SystemClock
@@ -21,21 +21,26 @@ SHOWN_LINES: Final = 6
 """Of an exception: where it was raised, and what it is."""
 
 
-class _Records:
+class DefectRecords:
     """The output of log records: keeps those that are defects."""
 
     def __init__(self) -> None:
         self.defects: list[str] = []
+        self._begun = ""
 
     def write(self, text: str, /) -> int:
-        """Keep one record, unless it says that the store is away."""
-        record = json.loads(text)
+        """Keep each record that ends in this text, unless it says that the store is away. A long one comes in parts."""
+        *records, self._begun = (self._begun + text).split("\n")
+        for record in filter(None, records):
+            self._keep(json.loads(record))
+        return len(text)
+
+    def _keep(self, record: dict[str, Any]) -> None:
         lines = record.get("exception", "").rstrip().splitlines()
         if not lines or not lines[-1].startswith((*_STORE_ERRORS, *_DISK_ERRORS)):
             defect = "\n".join([f"the service logged {record['event']!r}", *lines[-SHOWN_LINES:]])
             self.defects.append(defect)
             tell(defect)
-        return len(text)
 
     def flush(self) -> None:
         """Do nothing: nothing is buffered."""
@@ -45,7 +50,7 @@ class _Records:
         raise OSError
 
 
-_records = _Records()
+_records = DefectRecords()
 
 
 def keep_defects() -> None:

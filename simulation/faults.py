@@ -188,6 +188,10 @@ class Faults:
                 self._tasks.append(asyncio.create_task(self._repeat_later(application, scope, body, seconds)))
             case Fault.HALF:
                 await application(scope, receive, _half(send))
+                for transport in self._of_client(scope["client"]):
+                    transport.close()
+                while (await receive())["type"] != "http.disconnect":
+                    pass
             case Fault.CUT:
                 await application(scope, receive, _ignore)
                 self._cut(scope["client"])
@@ -302,9 +306,16 @@ class Faults:
 
     def _cut(self, client: tuple[str, int]) -> None:
         """Break the connection of a client."""
-        for transport in self._transports:
-            if not transport.is_closing() and transport.get_extra_info("peername")[:2] == tuple(client):
-                self._reset(transport)
+        for transport in self._of_client(client):
+            self._reset(transport)
+
+    def _of_client(self, client: tuple[str, int]) -> list[Any]:
+        """Return the open connection of a client."""
+        return [
+            transport
+            for transport in self._transports
+            if not transport.is_closing() and transport.get_extra_info("peername")[:2] == tuple(client)
+        ]
 
     def _reset(self, transport: Any) -> None:
         peer = transport._peer
@@ -345,7 +356,7 @@ def _half(send: Any) -> Any:
     async def send_half(message: Any) -> None:
         if message["type"] == "http.response.body":
             body = message.get("body", b"")
-            message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": False}
+            message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
         else:
             headers = [(name, value) for name, value in message["headers"] if name != b"content-length"]
             message = {**message, "headers": [*headers, (b"content-length", b"10000")]}
