@@ -14,7 +14,7 @@ from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.queue.worker import PreparedJobs
 from waypost.store.database import Database
-from waypost.store.media.files import MediaFiles, NotEnoughSpace
+from waypost.store.media.files import MediaFiles
 from waypost.store.media.media import (
     FetchOutcome,
     delete_expired_media,
@@ -89,8 +89,9 @@ class InboundMediaFetcher:
                 return await incoming.commit()
             finally:
                 await incoming.discard()
-        except NotEnoughSpace as error:
-            return OperatorUnavailable(str(error.strerror))
+        except OSError as error:  # our disk is full, or fails: no defect of the job
+            _log.warning("an inbound media file could not be stored", reason=error.strerror)
+            return OperatorUnavailable(f"it cannot be stored: {error.strerror}")
 
 
 MEDIA_SWEEP_EVERY_MS: Final = 60 * 60 * 1000

@@ -93,7 +93,7 @@ class Writer:
 
 
 def translate_error(engine: StoreEngine, error: Exception) -> Exception:
-    """Return the error that callers see: an unreachable store has one class of error on every engine."""
+    """Return the error that callers see: a store that is away, or too busy, has one class of error on every engine."""
     if isinstance(error, StoreUnavailable):
         return error
     if engine.is_damage(error):
@@ -106,7 +106,8 @@ def translate_error(engine: StoreEngine, error: Exception) -> Exception:
         return StoreDamaged(f"the store is damaged: {engine.damage}")
     if not engine.is_unavailable(error):
         return error
-    return StoreUnavailable(f"the store cannot be reached: {type(error).__name__}")
+    reason = "is too busy" if engine.is_conflict(error) else "cannot be reached"
+    return StoreUnavailable(f"the store {reason}: {type(error).__name__}")
 
 
 def first_line(error: BaseException) -> str:

@@ -29,6 +29,7 @@ from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import OperatorUpload
 from waypost.store import tables
 from waypost.store.media.media import add_inbound_media
+from waypost.store.queue.job_subjects import QueueName
 
 pytestmark = pytest.mark.content_only
 
@@ -397,6 +398,31 @@ async def test_inbound_image_is_there_after_a_restart(pipeline: PipelineHarness)
     await pipeline.open_service()
 
     assert (await get(pipeline, url))[:2] == (200, PNG)
+
+
+async def test_inbound_image_that_our_disk_could_not_store_is_fetched_again(pipeline: PipelineHarness) -> None:
+    """And that is no defect of the job, of which five make a dead letter."""
+    folder = pipeline.folder / "media"
+    away = folder.rename(folder.with_name("media-away"))
+    url = await receive_image(pipeline)
+
+    attempts = await poll_until(
+        lambda: pipeline.waypost.database.read(read_media_jobs), lambda rows: rows and rows[0].attempt
+    )
+    away.rename(folder)
+
+    assert [tuple(row) for row in attempts] == [(1, 0, "it cannot be stored: No such file or directory")]
+
+    async def is_served() -> bool:
+        return (await get(pipeline, url))[:2] == (200, PNG)
+
+    await poll_until(is_served)
+
+
+def read_media_jobs(connection: Connection) -> list[Any]:
+    jobs = tables.queue_jobs.c
+    query = select(jobs.attempt, jobs.defects, jobs.note).where(jobs.queue == QueueName.MEDIA)
+    return [*connection.execute(query)]
 
 
 async def test_inbound_image_is_served_by_its_operator_id_too(pipeline: PipelineHarness) -> None:

@@ -18,6 +18,7 @@ from waypost.store.contract import StoreUnavailable
 from waypost.store.database import NOTIFICATIONS_MISSED, Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.tables import store_properties
+from waypost.store.writer import MAX_TRANSACTION_ATTEMPTS
 
 
 class PropertyRow(NamedTuple):
@@ -250,6 +251,26 @@ async def test_conflict_is_retried_with_all_statements(database: Database, proxy
         await writing
 
     assert await database.read(read_values) == {"a": "1", "b": "1", "d": "1"}
+
+
+async def test_conflict_that_comes_again_and_again_counts_as_a_store_that_is_away(
+    database: Database, proxy: CommitProxy
+) -> None:
+    """Else it would be a defect of the job, of which five make a dead letter."""
+    attempts: list[int] = []
+
+    def write(connection: Connection) -> None:
+        attempts.append(1)
+        connection.execute(text("SET LOCAL lock_timeout = '10ms'"))
+        INSERT.run(connection, [("d", "1")])
+
+    with psycopg.connect(proxy.server_url) as other:
+        other.execute("INSERT INTO store_properties (name, value) VALUES ('d', 'x')")
+        with pytest.raises(StoreUnavailable, match="the store is too busy: "):
+            await run(database, write)
+        other.rollback()
+
+    assert len(attempts) == MAX_TRANSACTION_ATTEMPTS
 
 
 async def test_writing_continues_after_a_rollback_when_psycopg_would_have_deallocated(database: Database) -> None:

@@ -115,14 +115,13 @@ class PostgresEngine:
                     connection.execute(text("SET LOCAL enable_seqscan = on"))  # a migration does read whole tables
                     create_or_check_schema(connection, upgrade=self._upgrade)
             except Exception as error:
-                if self.is_unavailable(error):
-                    raise StoreUnavailable(
-                        f"cannot connect to PostgreSQL at database_url: {first_line(error)}"
-                    ) from error
-                if not self.is_conflict(error):
-                    raise
-                if not runs_left:
+                if self.is_conflict(error):
+                    if runs_left:
+                        continue
                     raise StoreUnavailable("the store is being upgraded, or is too busy; try again later") from error
+                if not self.is_unavailable(error):
+                    raise
+                raise StoreUnavailable(f"cannot connect to PostgreSQL at database_url: {first_line(error)}") from error
             else:
                 break
         self._idle_background.put(None)
@@ -210,14 +209,17 @@ class PostgresEngine:
             self._idle_background.put(connection)
 
     def is_unavailable(self, error: BaseException) -> bool:
-        """Return True if the server was not reached, is stopping or starting, or accepts no writes."""
+        """Return True if the server was not reached, is stopping or starting, accepts no writes, or others were in the way.
+
+        A conflict that comes each time is no defect of the work, which would count against its job.
+        """
         if isinstance(error, StoreUnavailable):
             return True
         if isinstance(error, DBAPIError) and error.connection_invalidated:
             return True
         cause = error.orig if isinstance(error, DBAPIError) else error
         if isinstance(cause, psycopg.Error) and cause.sqlstate is not None:
-            return cause.sqlstate.startswith(UNAVAILABLE_SQLSTATES)
+            return cause.sqlstate.startswith((*UNAVAILABLE_SQLSTATES, *CONFLICT_SQLSTATES))
         return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
 
     def is_damage(self, error: BaseException) -> bool:
