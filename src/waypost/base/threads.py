@@ -25,10 +25,15 @@ class Executor(Protocol):
 
 
 class ThreadPool:
-    """A fixed number of threads that run the oldest waiting call; started with the first call."""
+    """A fixed number of threads that run the oldest waiting call; started with the first call.
 
-    def __init__(self, count: int, name: str) -> None:
+    Args:
+        closed_error: the class of the error of a call after `shutdown`.
+    """
+
+    def __init__(self, count: int, name: str, closed_error: type[Exception] = RuntimeError) -> None:
         self._count = count
+        self._closed_error = closed_error
         self._name = name
         self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...]] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -39,7 +44,7 @@ class ThreadPool:
         """Run the function after those submitted before; it must not raise."""
         with self._lock:
             if self._is_closed:
-                raise RuntimeError("no calls are taken after the end")
+                raise self._closed_error("no calls are taken after the end")
             for index in range(0 if self._threads else self._count):
                 thread = threading.Thread(target=self._work, name=f"{self._name}_{index}", daemon=True)
                 self._threads.append(thread)

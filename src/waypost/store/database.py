@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from waypost.base.telemetry.counters import CommitCounters
 from waypost.base.threads import ThreadPool
-from waypost.store.contract import DamageSearch, StoreEngine
+from waypost.store.contract import DamageSearch, StoreEngine, StoreUnavailable
 from waypost.store.tables import store_properties
 from waypost.store.write_through_cache import EnqueuedJobs, WriteThroughCache
 from waypost.store.writer import MAX_TRANSACTION_ATTEMPTS, Writer, run_each, translate_error
@@ -51,7 +51,7 @@ class Database:
         self.commits_in_order = engine.commits_in_order
         self.cache = WriteThroughCache()
         self._failed_reads = 0
-        self._readers = ThreadPool(engine.readers, "store-reader")
+        self._readers = ThreadPool(engine.readers, "store-reader", StoreUnavailable)
         self._writers = [
             Writer(
                 engine,
