@@ -195,6 +195,8 @@ class DatabaseRun:
     async def stop_faults(self) -> None:
         """Let everything succeed from now on; return when those that stand still go on, and the server is there."""
         self._has_faults = False
+        for connection in self._connections.values():
+            connection.loses_response = False  # of a statement whose response has not been waited for since
         await asyncio.sleep(max(0, self._heals_s - asyncio.get_running_loop().time()))
 
     def split(self, executions: Sequence[Execution]) -> list[Sequence[Execution]]:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,7 +72,7 @@ async def demonstration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asyn
     ("moved_ms", "texts"),
     [
         (0, ["its clock is frozen"]),
-        (25 * HOUR_MS, ["its clock is 1 day, 1:00:00 ahead of this machine's", "its clock is frozen"]),
+        (25 * HOUR_MS, ["its clock is 1 day, … ahead of this machine's", "its clock is frozen"]),
     ],
 )
 async def test_clock_of_the_demonstration_that_differs_from_the_machines_is_reported(
@@ -87,7 +88,8 @@ async def test_clock_of_the_demonstration_that_differs_from_the_machines_is_repo
         "no faults armed, its clock equals this machine's"
     ]
     findings = simulator_findings(changed)
-    assert [finding["text"] for finding in findings] == texts
+    # A frozen clock falls behind while this is asked
+    assert [re.sub(r"1:00:00|0:5\d:\d\d", "…", finding["text"]) for finding in findings] == texts
     assert {finding["state"] for finding in findings} == {"warning"}
     assert "waypost clock run" in findings[-1]["fix_hint"]
     assert (fresh.exit_code, changed.exit_code) == (0, 0), changed.output
