@@ -427,6 +427,6 @@ def end_connections(proxy: CommitProxy) -> None:
     """End every connection to the database, by the server."""
     with psycopg.connect(url_of(proxy.server_url, "postgres"), autocommit=True) as server:
         server.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s",
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s",
             (name_of(proxy.server_url),),
         )
