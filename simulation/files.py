@@ -24,7 +24,7 @@ from simulation.partners import PHONES
 from simulation.phones import JPEG
 from simulation.story import tell
 from tests.support.media_samples import sample
-from waypost.store.media.files import MIN_SWEEP_AGE_MS, NAME_FILE
+from waypost.store.media.files import NAME_FILE
 
 TURNS: Final = 3
 TURN_EVERY_S: Final = 7
@@ -278,8 +278,7 @@ def find_incomplete(folder: Path) -> list[str]:
 def make_old(folder: Path) -> None:
     """Let every file be older than one that may belong to a row that is not written yet."""
     for path in folder.iterdir():
-        changed_ns = path.stat().st_mtime_ns - 2 * MIN_SWEEP_AGE_MS * 1_000_000
-        os.utime(path, ns=(changed_ns, changed_ns))
+        os.utime(path, (0, 0))
 
 
 def find_lost_files(folder: Path, named: set[str]) -> Iterable[str]:

@@ -11,6 +11,7 @@ from tests.support.closed_port import closed_port
 from tests.support.s3_server import BUCKET, S3Server, running_s3_server
 from waypost.store.contract import StoreUnavailable
 from waypost.store.media import bucket
+from waypost.store.media import files as media_files
 from waypost.store.media.bucket import BucketAccess, BucketMedia
 
 CONTENT = os.urandom(6_300_000)  # more than one part of a multipart upload
@@ -87,7 +88,7 @@ async def test_sweep_deletes_old_files_without_a_row(
         return {kept} & set(names)
 
     assert await media.sweep(referenced) == 0  # both are recent
-    monkeypatch.setattr(bucket, "MIN_SWEEP_AGE_MS", -5_000)  # the server's clock cannot be moved
+    monkeypatch.setattr(media_files, "MIN_SWEEP_AGE_MS", -5_000)  # the server's clock cannot be moved
     assert await media.sweep(referenced) == 1
 
     assert f"swept/{kept}" in server.object_names()

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -147,6 +148,25 @@ async def test_many_files_are_swept(files: MediaFiles) -> None:
         os.utime(path, (0, 0))
 
     assert await files.sweep(no_references) == 600
+
+
+async def test_clock_that_is_set_makes_no_file_old(files: MediaFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_ns, awake_ns = time.time_ns, time.monotonic_ns
+
+    def set_clocks(*, ahead_h: int, awake_h: int = 0) -> None:
+        monkeypatch.setattr(time, "time_ns", lambda: now_ns() + (ahead_h + awake_h) * 3_600_000_000_000)
+        monkeypatch.setattr(time, "monotonic_ns", lambda: awake_ns() + awake_h * 3_600_000_000_000)
+
+    incoming = await files.begin()
+    for ahead_h in (2, 4, 3, -9, 1):
+        set_clocks(ahead_h=ahead_h)
+        assert await files.sweep(no_references) == 0
+    sha256 = await incoming.commit()
+    assert await files.sweep(no_references) == 0  # its row is not written yet
+    assert names(files) == [sha256]
+
+    set_clocks(ahead_h=1, awake_h=2)
+    assert await files.sweep(no_references) == 1
 
 
 def test_an_hour_is_longer_than_any_upload_takes() -> None:

@@ -25,7 +25,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from obstore.store import S3Store
 
 from waypost.store.contract import MediaUnavailable
-from waypost.store.media.files import MIN_SWEEP_AGE_MS, NAME_FILE, MediaFiles, NotEnoughSpace, ReferencedNamesQuery
+from waypost.store.media.files import NAME_FILE, MediaFiles, NotEnoughSpace, ReferencedNamesQuery
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -102,7 +102,7 @@ class BucketMedia(MediaFiles):
     async def sweep(self, referenced: ReferencedNamesQuery) -> int:
         """Delete objects that no row refers to, unless they are recent; return how many."""
         removed = 0
-        newest = datetime.now(UTC) - timedelta(milliseconds=MIN_SWEEP_AGE_MS)
+        newest = datetime.fromtimestamp(self.old_before_ms() / 1000, UTC)
         async with self._report("list"):
             async for objects in self._list(None):
                 names = [each["path"] for each in objects if len(each["path"]) == 64 and each["last_modified"] < newest]
@@ -193,8 +193,9 @@ class BucketMedia(MediaFiles):
 
     async def _evict(self) -> None:
         self._evict_at_s = time.monotonic() + EVICT_EVERY_S
-        names = await asyncio.to_thread(self._old_names)
-        await asyncio.to_thread(self._remove, names)
+        before_ms = self.old_before_ms()
+        names = await asyncio.to_thread(self._old_names, before_ms)
+        await asyncio.to_thread(self._remove, names, before_ms)
 
     @asynccontextmanager
     async def _report(

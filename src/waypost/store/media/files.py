@@ -16,13 +16,15 @@ import os
 import shutil
 import tempfile
 import threading
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
-from waypost.base.clock import SystemClock
+from waypost.base.clock import machine_ms
 from waypost.base.files import open_on_thread
 from waypost.store.contract import WrongStore
 from waypost.store.tables import store_properties
@@ -101,8 +103,9 @@ class MediaFiles:
     def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
         self._folder = folder
         self._reserved_bytes = reserved_bytes
-        self._clock = SystemClock()
         self._rename_lock = threading.Lock()  # between renaming and deleting files
+        self._offsets: deque[tuple[int, int]] = deque()  # when awake, and how far the machine's clock was ahead of that
+        self.old_before_ms()
 
     async def open(self, *, exclusive: bool) -> None:
         """Create the folder, and delete incomplete files of an earlier process.
@@ -162,14 +165,26 @@ class MediaFiles:
 
     async def sweep(self, referenced: ReferencedNamesQuery) -> int:
         """Delete files that no row refers to, unless they are recent; return how many."""
-        names = await asyncio.to_thread(self._old_names)
+        before_ms = self.old_before_ms()
+        names = await asyncio.to_thread(self._old_names, before_ms)
         removed = 0
         for first in range(0, len(names), _SWEEP_BATCH_FILES):
             batch = names[first : first + _SWEEP_BATCH_FILES]
             referenced_names = await referenced(batch)
             unreferenced = [name for name in batch if name not in referenced_names]
-            removed += await asyncio.to_thread(self._remove, unreferenced)
+            removed += await asyncio.to_thread(self._remove, unreferenced, before_ms)
         return removed
+
+    def old_before_ms(self) -> int:
+        """Return since when a file may still be one that is being received, in milliseconds since the epoch.
+
+        An hour in which the machine's clock was set forward, or the machine slept, does not count as one.
+        """
+        awake_ms = time.monotonic_ns() // 1_000_000
+        self._offsets.append((awake_ms, machine_ms() - awake_ms))
+        while len(self._offsets) > 1 and self._offsets[1][0] <= awake_ms - MIN_SWEEP_AGE_MS:
+            self._offsets.popleft()
+        return awake_ms + min(offset_ms for _, offset_ms in self._offsets) - MIN_SWEEP_AGE_MS
 
     async def delete(self, names: Sequence[str]) -> None:
         """Delete files that no row refers to, also recent ones."""
@@ -187,22 +202,23 @@ class MediaFiles:
 
     def _open(self, exclusive: bool) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before_ms = self.old_before_ms()
         for path in self._folder.glob(f"{_INCOMING_PREFIX}*"):
-            if exclusive or not self._is_recent(path):
+            if exclusive or _is_older(path, before_ms):
                 path.unlink(missing_ok=True)
 
-    def _old_names(self) -> list[str]:
+    def _old_names(self, before_ms: int) -> list[str]:
         """Return the names of files, and of what a process that was killed has not received whole."""
-        names = (path.name for path in self._folder.iterdir() if not self._is_recent(path))
+        names = (path.name for path in self._folder.iterdir() if _is_older(path, before_ms))
         return sorted(name for name in names if len(name) == 64 or name.startswith(_INCOMING_PREFIX))
 
-    def _remove(self, names: Sequence[str]) -> int:
+    def _remove(self, names: Sequence[str], before_ms: int) -> int:
         removed = 0
         for name in names:
             path = self.path(name)
             # Checked again here: the same bytes may have been received since the rows were read.
             with self._rename_lock:
-                if path.exists() and not self._is_recent(path):
+                if _is_older(path, before_ms):
                     path.unlink()
                     removed += 1
         return removed
@@ -212,13 +228,6 @@ class MediaFiles:
             with self._rename_lock:
                 self.path(name).unlink(missing_ok=True)
         _flush_folder(self._folder)
-
-    def _is_recent(self, path: Path) -> bool:
-        try:
-            changed_ms = path.stat().st_mtime_ns // 1_000_000
-        except FileNotFoundError:
-            return False
-        return self._clock.now_ms() - changed_ms < MIN_SWEEP_AGE_MS
 
 
 class IncomingFile:
@@ -289,6 +298,14 @@ class IncomingFile:
         with contextlib.suppress(OSError):
             self._file.close()
         self._path.unlink(missing_ok=True)
+
+
+def _is_older(path: Path, before_ms: int) -> bool:
+    """Whether there is such a file, unchanged since before this time."""
+    try:
+        return path.stat().st_mtime_ns // 1_000_000 < before_ms
+    except FileNotFoundError:
+        return False
 
 
 def _flush_folder(folder: Path) -> None:
