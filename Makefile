@@ -54,6 +54,8 @@ lint: $(DEV_READY)  ## all that is checked without running the service
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/basedpyright
+	if simulation=$$($(BIN)/python -m simulation.environment); then \
+		$(BIN)/basedpyright -p simulation --pythonpath $$simulation; fi
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 	$(BIN)/typos

@@ -34,7 +34,8 @@ MODES: Final[Sequence[tuple[str, ...]]] = (
 REJECTS_UNTIL_S: Final = (400, 3000)
 """Longer than a callback that fails blocks the later ones of its recipient, and than the retry after that takes: for
 each of the settings."""
-BUTTONS: Final = tuple(button["text"] for button in demo.COMPONENTS[-1]["buttons"])
+_BUTTONS: Final[Any] = demo.COMPONENTS[-1]["buttons"]
+BUTTONS: Final = tuple(str(button["text"]) for button in _BUTTONS)
 """The labels of each partner's first template."""
 SLOW_PER_SECOND: Final = 2
 """The throughput of the second app."""

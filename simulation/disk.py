@@ -347,7 +347,7 @@ class _SqliteLayer:
                 disk, synced = files[file]
 
                 def rewrite(content: bytes) -> None:
-                    write_natively(file, ctypes.cast(content, _Pointer), len(content), 0)
+                    write_natively(file, ctypes.cast(ctypes.c_char_p(content), _Pointer), len(content), 0)
 
                 return disk.before("sync") or disk.flushed(synced, rewrite)
 

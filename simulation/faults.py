@@ -104,11 +104,11 @@ class Faults:
 
     Args:
         transports: all ends of connections; new ones are added to it.
-        ports: by site.
+        ports: by site, one or several.
     """
 
     def __init__(
-        self, choices: Choices, observed: Observed, clock: MachineClock, transports: list[Any], ports: Mapping[str, int]
+        self, choices: Choices, observed: Observed, clock: MachineClock, transports: list[Any], ports: Mapping[str, Any]
     ) -> None:
         self._choices, self._observed, self._clock = choices, observed, clock
         self._transports = transports

@@ -27,7 +27,9 @@ class _Worker(greenlet):
 
     callbacks: Any = None
 
-    def run(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def run(  # pyright: ignore[reportIncompatibleMethodOverride]  its type says that it is a property
+        self, work: Callable[..., Any], args: tuple[Any, ...]
+    ) -> None:
         """Work until the process ends; each switch to it brings work, each from it the error, if there was one."""
         while True:
             error: BaseException | None = None
@@ -38,7 +40,8 @@ class _Worker(greenlet):
             self.callbacks = None
             _idle.append(self)
             del work, args
-            work, args = self.parent.switch(error)
+            loop: Any = self.parent
+            work, args = loop.switch(error)
 
 
 def start(work: Callable[..., Any], *args: Any) -> None:

@@ -133,8 +133,8 @@ class SeededLoop(SimLoop):
         self._resumed: dict[Any, asyncio.Event] = {}
         self.thread_delay_s = 0.0
         # Asked several times at each step: without a function of Python
-        self.time = partial(attrgetter("_now"), self)  # type: ignore[method-assign]
-        self.get_debug = bool  # type: ignore[method-assign]
+        self.time = partial(attrgetter("_now"), self)
+        self.get_debug = bool
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:
         """Run a callback at a step at this time."""
@@ -162,9 +162,7 @@ class SeededLoop(SimLoop):
         heapq.heappush(self._scheduled, (when, self._timer_seq, handle))
         return handle
 
-    def create_task(
-        self, coro: Coroutine[Any, Any, Any], *, name: Any = None, context: Any = None
-    ) -> asyncio.Task[Any]:
+    def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> asyncio.Task[Any]:
         """Run a coroutine."""
         if self._closed:
             raise RuntimeError("event loop is closed")

@@ -29,7 +29,7 @@ def simulated_clock() -> SystemClock:
     return SystemClock(machine_ns=lambda: time.time_ns(), steady_ns=lambda: time.monotonic_ns())
 
 
-class Listener:
+class _Listener:
     """A listening socket of the simulated network."""
 
     family = socket.AF_INET
@@ -42,6 +42,11 @@ class Listener:
 
     def close(self) -> None:
         """Do nothing: the server closes the listener."""
+
+
+def listen_at(port: int) -> Any:
+    """Return a listening socket of the simulated network, for a server."""
+    return _Listener(port)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +127,11 @@ def replace_machine(transports: list[Any]) -> None:
             pool._calls = _Calls(pool._count)
         return pool._calls
 
-    ThreadPool.submit, ThreadPool.shutdown = submit, shutdown
+    pool_class: Any = ThreadPool
+    network_class: Any = SimNetwork
+    transport_class: Any = SimTransport
+    loop_class: Any = SimLoop
+    pool_class.submit, pool_class.shutdown = submit, shutdown
 
     listen, connect = SimNetwork.create_server, SimTransport.__init__
 
@@ -148,8 +157,8 @@ def replace_machine(transports: list[Any]) -> None:
             server = await reach(network, ip, port, owner)
         return server
 
-    SimNetwork.create_server, SimTransport.__init__ = create_server, add_transport
-    SimNetwork._reach_listener = reach_listener  # type: ignore[method-assign]
+    network_class.create_server, transport_class.__init__ = create_server, add_transport
+    network_class._reach_listener = reach_listener
 
     def run_in_executor(loop: Any, _executor: Any, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         future = loop.create_future()
@@ -174,6 +183,6 @@ def replace_machine(transports: list[Any]) -> None:
     async def run_sync(work: Callable[..., Any], *args: Any, **_options: Any) -> Any:
         return await run_in_executor(asyncio.get_running_loop(), None, work, *args)
 
-    SimLoop.run_in_executor = run_in_executor
+    loop_class.run_in_executor = run_in_executor
     anyio.to_thread.run_sync = run_sync  # of files that Starlette sends
-    SimLoop.remove_reader = lambda _loop, _listener: False  # a server that stops reads no more connections
+    loop_class.remove_reader = lambda _loop, _listener: False  # a server that stops reads no more connections

@@ -22,7 +22,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from queue import Empty
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import psycopg
 from psycopg import Notify
@@ -104,9 +104,9 @@ class SimulatedConnection(psycopg.Connection[Any]):
     has_timed_out = False
     is_cut = False
 
-    def wait(self, gen: Any, interval: float = 0) -> Any:
+    def wait(self, gen: Any, interval: float = 0, timeout: float | None = None) -> Any:
         """Run one of psycopg's generators, which sends statements and receives their results."""
-        del interval
+        del interval, timeout
         if _run is None or _run.is_over:
             return super().wait(gen)
         _run.step(self)
@@ -114,9 +114,9 @@ class SimulatedConnection(psycopg.Connection[Any]):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         """Note what listens, and what notifies."""
-        text = query if isinstance(query, str) else ""
+        text: str = query if isinstance(query, str) else ""
         self.is_notifying = "pg_notify" in text
-        result = super().execute(query, params, **options)
+        result = super().execute(cast("Any", query), params, **options)
         if _run is not None and text.startswith("LISTEN"):
             _run.listeners.append(self)
             self.inbox: list[Notify] = []
@@ -171,7 +171,8 @@ class DatabaseRun:
         self._set_clock()
         if asyncio.get_running_loop().time() < self._away_until_s:
             raise psycopg.OperationalError("connection refused")
-        connection = SimulatedConnection.connect(**parameters | {"connect_timeout": _HANGS_AFTER_S})
+        limited: dict[str, Any] = parameters | {"connect_timeout": _HANGS_AFTER_S}
+        connection = SimulatedConnection.connect(**limited)
         self._connections[connection.fileno()] = connection
         self._pids[connection] = connection.info.backend_pid
         connection.host = current_host.get()
@@ -242,7 +243,7 @@ class DatabaseRun:
         else:
             error = psycopg.errors.DeadlockDetected if name == _DEADLOCK else psycopg.errors.SerializationFailure
             if connection.pgconn.transaction_status == TransactionStatus.INTRANS:
-                connection.pgconn.exec_(_CONFLICT % error.sqlstate.encode())
+                connection.pgconn.exec_(_CONFLICT % str(error.sqlstate).encode())
             raise error("a conflict of the simulation")
 
     def _stand_still(self, connection: SimulatedConnection, for_s: float) -> None:
@@ -616,8 +617,9 @@ def replace_driver() -> None:
     engine.queue = SimpleNamespace(SimpleQueue=GreenQueue, Empty=Empty)
 
     def connect(*url: str, **parameters: Any) -> Any:
-        is_ours = url or _run is None or _run.is_over
-        return psycopg.Connection.connect(*url, **parameters) if is_ours else _run.connect(**parameters)
+        if url or _run is None or _run.is_over:  # ours, not the service's
+            return psycopg.Connection.connect(*url, **parameters)
+        return _run.connect(**parameters)
 
     psycopg.connect = connect
 
@@ -634,6 +636,7 @@ def replace_driver() -> None:
     engine.send_notification = lambda connection, *values: connection.execute("SELECT pg_notify(%s, %s)", values)
     engine.read_notifications = lambda connection: [notified.payload for notified in connection.notifies()]
 
+    session_class: Any = PostgresSession
     make, execute = PostgresSession.__init__, PostgresSession.execute
 
     def make_session(session: Any, driver: Any, *, is_transactional: bool) -> None:
@@ -652,7 +655,7 @@ def replace_driver() -> None:
             with run.executing(session.driver):
                 execute(session, part, is_alone=is_alone)
 
-    PostgresSession.__init__, PostgresSession.execute = make_session, execute_in_steps
+    session_class.__init__, session_class.execute = make_session, execute_in_steps
 
 
 class DatabaseServer:

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
 from simulation.choices import Choices, declare
-from simulation.machine import Listener
+from simulation.machine import listen_at
 from simulation.observed import Observed
 from simulation.story import tell
 from waypost.assembly.http.servers import HttpServer
@@ -143,9 +143,9 @@ class Process:
         self._host.connections_of = self._connections
         self._host.on_wait = self._call_on_wait
         self._host.end = self._end
-        self.is_running, self._stop = True, asyncio.Event()
+        self.is_running, self._stop = True, (stop := asyncio.Event())
         serving, self._ended = self._future(), self._future()
-        self._host.spawn(lambda: self._live(self._stop, serving, prepare))
+        self._host.spawn(lambda: self._live(stop, serving, prepare))
         self.lives += 1
         await serving
 
@@ -244,7 +244,7 @@ class Process:
         close_connections(host)
         if self._connections is not None:
             self._connections.leave(host, lost_power=False)
-        engine = self.waypost.database._engine if self.waypost is not None else None
+        engine: Any = self.waypost.database._engine if self.waypost is not None else None
         if getattr(engine, "_lock", None) is not None:
             os.close(engine._lock)
             engine._lock = None
@@ -280,7 +280,7 @@ class Process:
                     await prepare(waypost)
                 waypost.start()
                 server = HttpServer(
-                    self._serve(waypost.application), Listener(self._port), stop_within_s=REQUESTS_END_WITHIN_S
+                    self._serve(waypost.application), listen_at(self._port), stop_within_s=REQUESTS_END_WITHIN_S
                 )
                 await server.start()
                 _resolve(serving, None, None)
@@ -379,17 +379,15 @@ class Killer:
     def _arm(self) -> float | None:
         """Choose the next kill; return how long the process will be away, None if it is not killed this time."""
         self._killed.clear()
-        chosen: tuple[str, Death] | None = None
-        for death, kind in [*self._between.items(), *self._within.items(), *self._after_answer.items()]:
-            if self._choices.happens(kind, SHARE) and chosen is None:
-                chosen = kind, death
-                after = self._choices.between("after", 0, 1, of=kind)
-                is_early = self._choices.pick("is early", (False, True), of=kind)  # as starts are short
-                sent_arrives = self._choices.pick("what was sent arrives", (True, False), of=kind)
-                pause_s = self._choices.pick("seconds away", PAUSES_S, of=kind)
-        if chosen is None:
+        kinds = [*self._between.items(), *self._within.items(), *self._after_answer.items()]
+        chosen = [(death, kind) for death, kind in kinds if self._choices.happens(kind, SHARE)]
+        if not chosen:
             return None
-        kind, death = chosen
+        death, kind = chosen[0]
+        after = self._choices.between("after", 0, 1, of=kind)
+        is_early = self._choices.pick("is early", (False, True), of=kind)  # as starts are short
+        sent_arrives = self._choices.pick("what was sent arrives", (True, False), of=kind)
+        pause_s = self._choices.pick("seconds away", PAUSES_S, of=kind)
         if kind in self._after_answer.values():
             self._count_answers(int(MAX_ANSWERS**after), death, sent_arrives=sent_arrives)
             return pause_s

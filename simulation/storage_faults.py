@@ -72,6 +72,6 @@ class StorageFaults:
 
 def set_checkpoints(pages: int) -> None:
     """Let the service copy the log into the file after so many pages."""
-    sqlite.MAX_LOG_BYTES = pages * LOGGED_PAGE_BYTES  # type: ignore[misc]
+    sqlite.MAX_LOG_BYTES = pages * LOGGED_PAGE_BYTES
     others: Iterable[tuple[Any, Any]] = (row for row in sqlite.PRAGMAS if row[0] != "journal_size_limit")
-    sqlite.PRAGMAS = (*others, ("journal_size_limit", str(sqlite.MAX_LOG_BYTES)))  # type: ignore[misc]
+    sqlite.PRAGMAS = (*others, ("journal_size_limit", str(sqlite.MAX_LOG_BYTES)))

@@ -29,7 +29,7 @@ def share_statements() -> None:
     cache: Any = LRUCache(MAX_STATEMENTS)
     Engine._compiled_cache = property(lambda _engine: cache, lambda _engine, _own: None)  # type: ignore[assignment]
     DefaultDialect.__hash__ = lambda dialect: len(dialect.name)  # type: ignore[method-assign]
-    DefaultDialect.__eq__ = lambda dialect, other: type(dialect) is type(other)  # type: ignore[method-assign]
+    DefaultDialect.__eq__ = lambda dialect, other: type(dialect) is type(other)
 
 
 def share_schema() -> None:

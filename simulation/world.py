@@ -32,7 +32,7 @@ from simulation.files import (
 )
 from simulation.key_keeper import KeyKeeper
 from simulation.leftovers import count_tasks, find_leftovers, find_running
-from simulation.machine import Listener
+from simulation.machine import listen_at
 from simulation.meanwhile import Meanwhile
 from simulation.media_folder import MediaFolder, forget
 from simulation.memory import MemoryCheck
@@ -121,7 +121,7 @@ class World:
         numbers = range(configuration.processes)
         self._clocks = [ProcessClock(self.clock) for _ in numbers]
         self._ports = [PORTS["service"] + 10 * nth for nth in numbers]
-        self.faults = Faults(choices, self.observed, machine_clock, transports, {**PORTS, "service": self._ports})
+        self.faults = Faults(choices, self.observed, machine_clock, transports, PORTS | {"service": self._ports})
         self.simulator = Simulator(
             SimulatorSettings(
                 path=folder / "simulator.db",
@@ -175,7 +175,7 @@ class World:
         self._receivers = receivers = {name: self._make_receiver() for name in PORTS if name.startswith("receiver")}
         others = {"operator": self.simulator.application, "site": self._site, **receivers}
         self._servers = [
-            HttpServer(self._observe(application, name), Listener(PORTS[name])) for name, application in others.items()
+            HttpServer(self._observe(application, name), listen_at(PORTS[name])) for name, application in others.items()
         ]
         for server in self._servers:
             await server.start()
