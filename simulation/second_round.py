@@ -8,6 +8,7 @@ it is only one message of each app.
 
 import asyncio
 import json
+from collections import Counter
 from typing import Final
 
 from simulation.accounts import PORTS, SLOW_PER_SECOND, AppAccount, PartnerAccount, Receiver
@@ -17,7 +18,7 @@ from simulation.meanwhile import Meanwhile
 from simulation.observed import Acknowledged, Observed, SentRequest
 from simulation.partners import LONG_TEXT, PHONES, write_postbacks
 from simulation.promises import Promises
-from simulation.received import lost_template_update
+from simulation.received import lost_template_update, read_webhooks
 from simulation.timing import SLOWEST_CLOCK
 from waypost.assembly.dev import demo
 from waypost.simulator import Simulator
@@ -72,8 +73,9 @@ class SecondRound:
             # "A job that was in flight may have been sent": no status comes if it was not, and it fails after that time
             more_s += max(self._observed.uncertain_for_s) * SLOWEST_CLOCK
         await self._wait_until_done(now_ms, "the messages", WITHIN_S + more_s)
+        unread = self._most_unread()
         await asyncio.gather(*(self._tap(phone, nth % 2) for nth, phone in enumerate(self._phones)))
-        await self._wait_until_done(now_ms, "the taps", WITHIN_S)
+        await self._wait_until_done(now_ms, "the taps", WITHIN_S + unread * RECEIVER_TAKES_S)
         for receiver in receivers:
             receiver.takes_s = 0
         received = set[str]()
@@ -120,6 +122,21 @@ class SecondRound:
             message_id = response.body["messageId"]
             self._observed.postbacks[message_id] = texts
             self._observed.acknowledged.append(Acknowledged(message_id, app.id, to, began_s, _now_s()))
+
+    def _most_unread(self) -> int:
+        """Return of how many messages of an app a phone may report now that it reads them: each callback follows another."""
+        statuses, _ = read_webhooks(self._observed.exchanges)
+        unread = Counter(
+            (one.app_id, one.to)
+            for one in self._observed.acknowledged
+            if all(status.name != "read" for status in statuses[one.id])
+        )
+        unread.update(
+            (one.app_id, one.to)
+            for one in self._observed.sent  # that may have been stored
+            if 200 not in one.statuses and any(status is None or status >= 500 for status in one.statuses)
+        )
+        return max(unread.values())
 
     async def _tap(self, phone: str, index: int) -> None:
         await call(self._simulator.application, "POST", f"/control/phones/{phone}/tap", {"index": index})
