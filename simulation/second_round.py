@@ -136,7 +136,7 @@ class SecondRound:
             for one in self._observed.sent  # that may have been stored
             if 200 not in one.statuses and any(status is None or status >= 500 for status in one.statuses)
         )
-        return max(unread.values())
+        return max(unread.values(), default=0)
 
     async def _tap(self, phone: str, index: int) -> None:
         await call(self._simulator.application, "POST", f"/control/phones/{phone}/tap", {"index": index})

@@ -7,11 +7,15 @@ from simulation.choices import Choices, declare
 from simulation.observed import Observed
 from waypost.assembly.dev import demo
 from waypost.config import Settings
+from waypost.queue import plans, shards
+from waypost.store.queue import leases
 
 UNCERTAIN_FOR_S: Final = (90, 30, 200)
 """About as long as faults last; shorter than usual, because virtual time has a price too."""
 ORDER_HOLD_S: Final = (60, 60, 900)
 SLOTS: Final = (64, 2)
+SHARD_COUNTS: Final = (leases.SHARD_COUNT, 8)
+"""With few of them most have work, and a process that joins gets such ones too."""
 RATES: Final = (
     ("send_template=3/60s", "session=2/2s", "subscription=2/10s", "templates=2/10s"),
     ("send_template=1/5s", "session=1/1s", "subscription=1/5s", "templates=1/30s"),
@@ -45,6 +49,8 @@ class ServiceSettings:
         self._uncertain_for_s = UNCERTAIN_FOR_S[0]
         self._order_hold_s = choices.pick("order is held for", ORDER_HOLD_S)
         self._limits = self._choose_limits()
+        if database_url is not None:
+            set_shard_count(choices.pick("shards", SHARD_COUNTS))
 
     def make(self, *, hold: bool) -> Settings:
         """Return the settings of a start."""
@@ -85,3 +91,9 @@ class ServiceSettings:
         limits = self._choices.pick("limits", RATES, of="service limits requests")
         self._observed.limits = limits
         return limits
+
+
+def set_shard_count(count: int) -> None:
+    """Let queues have so many shards, in this process."""
+    for module in (leases, plans, shards):
+        vars(module)["SHARD_COUNT"] = count

@@ -5,12 +5,13 @@ import base64
 import pickle
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, case, select, update
 
 from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_in_turn
@@ -20,11 +21,12 @@ from tests.support.store_locations import StoreLocation
 from waypost.callbacks.worker import INTERRUPTED_ERROR
 from waypost.domain.callbacks import AttemptKind, CallbackAttempt
 from waypost.queue.queue import STORE_RETRY_S
+from waypost.queue.shards import LEASES
 from waypost.store.callbacks.callbacks import AttemptRecord, record_attempts
 from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
 from waypost.store.queue.job_subjects import JobState, QueueName
-from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.tables import leases, subscriptions
+from waypost.store.queue.jobs import count_jobs_by_state, live_group
+from waypost.store.tables import leases, processes, subscriptions
 
 LEASE_MS: Final = 16_000
 _KILLED_SERVICE: Final = """
@@ -283,6 +285,56 @@ async def test_success_that_is_recorded_late_ends_the_pause_of_a_receiver_after_
     await poll_until(is_delivered)
     pause = await database.read(read_pause, subscription)
     assert pause == ((1, None, None) if is_called_at_once else (0, pause_end_ms, pause_end_ms))
+
+
+async def test_success_that_is_recorded_after_the_lease_was_lost_lets_the_followers_go(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock, store_location: StoreLocation, tmp_path: Path
+) -> None:
+    """The next holder has read the callback as one that waits for another attempt."""
+    database = service.waypost.database
+    if database.is_exclusive:
+        pytest.skip("no other process is there")
+    sink.choose_status = respond_in_turn(500, 200)
+    group = live_group(await service.subscribe(sink.url))
+    await service.emit_callbacks("ann", "ann")
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+    await service.emit_callbacks("ben")
+    await sink.wait_until(lambda: len(sink.accepted) == 1)
+    await poll_until(service.is_idle)
+    other = CallbackService(tmp_path, store_location, clock, token=service.token)
+    await other.open()
+    try:
+        await poll_until(partial(count_shards, service, other), lambda found: len(set(found)) == 1)
+        sink.gate.clear()
+        for each in (service, other):  # in the memory of the one that has the lease
+            each.waypost.queue.make_retries_due(QueueName.CALLBACKS, group)
+        await sink.wait_until(lambda: len(sink.requests) == 3)
+        counts = await count_jobs_in_memory(service, other)
+        await database.write(swap_leases)
+        database.notify(LEASES, "")
+        await poll_until(partial(count_jobs_in_memory, service, other), lambda now: now == counts[::-1])
+
+        sink.gate.set()
+
+        await sink.wait_until(lambda: len(sink.requests) == 4)  # the clock stands still
+        assert [callback["about"] for callback in sink.callbacks] == ["ben", "ann", "ann"]
+        assert len({request.callback_id for request in sink.accepted}) == 3
+    finally:
+        await other.close()
+
+
+async def count_shards(*services: CallbackService) -> list[int]:
+    return [len(each.waypost.queue.shards.held[QueueName.CALLBACKS]) for each in services]
+
+
+async def count_jobs_in_memory(*services: CallbackService) -> list[int]:
+    return [each.waypost.queue.count_jobs_in_memory(QueueName.CALLBACKS) for each in services]
+
+
+def swap_leases(connection: Connection) -> None:
+    [first, second] = connection.execute(select(processes.c.holder)).scalars()
+    holder = case((leases.c.holder == first, second), else_=first)
+    connection.execute(update(leases).values(holder=holder))
 
 
 def read_pause(connection: Connection, subscription_id: int) -> tuple[int, int | None, int | None]:

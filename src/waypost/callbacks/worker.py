@@ -22,7 +22,13 @@ from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.queue.worker import JobWork, PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
-from waypost.store.callbacks.receivers import ReceiverStatus, newest_attempts, record_receiver_statuses, request_retry
+from waypost.store.callbacks.receivers import (
+    ReceiverStatus,
+    make_retries_due,
+    newest_attempts,
+    record_receiver_statuses,
+    request_retry,
+)
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import (
     ShardFence,
@@ -177,7 +183,9 @@ class CallbackSender:
         if was_away:  # what failed meanwhile does not wait for its own schedule
             self._queue.make_retries_due(QueueName.CALLBACKS, live_group(subscription_id), with_detached=False)
         record_attempt(self.counts, job, row, attempt, ended=True)
-        await self._queue.complete(job, _record, _make_progress(job, row, attempt, True, health))
+        was_held = await self._queue.complete(job, _record, _make_progress(job, row, attempt, True, health))
+        if not was_held and health is None:
+            await self._queue.write_until_reached(_record_late, (subscription_id, row.id))
 
     async def _record_failed(
         self, job: Job, row: CallbackRow, subscription: Subscription, attempt: CallbackAttempt, *, retry_after_ms: int
@@ -289,14 +297,25 @@ def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> lis
         record_receiver_statuses(connection, [status for fence, status in statuses if fence in valid])
         for record, health, _ in records:
             if record is not None and record.delivered and health is not None and health[0] not in valid:
-                _end_interruption(connection, record)
+                _record_late(connection, [(record.subscription_id, record.callback_id)])
     if replays:
         complete_jobs(connection, replays)
     return [None] * len(records)
 
 
-def _end_interruption(connection: Connection, record: AttemptRecord) -> None:
-    """Let a receiver be called at once that is left alone because an attempt to which it responded counts as cut short."""
-    for newest in newest_attempts(connection, record.subscription_id, 1):
-        if newest.callback_id == record.callback_id and newest.error == INTERRUPTED_ERROR:
-            request_retry(connection, record.subscription_id, newest.at_ms)
+def _record_late(connection: Connection, received: Sequence[tuple[int, str]]) -> list[None]:
+    """Let the process that has the lease by now know of callbacks that were received before it had it.
+
+    If it has counted the attempt as cut short, it leaves the receiver alone; and what follows a callback waits for the
+    next attempt, as it has read it.
+
+    Args:
+        received: subscription and callback.
+    """
+    for subscription_id, callback_id in received:
+        newest = newest_attempts(connection, subscription_id, 1)
+        if any(attempt.callback_id == callback_id and attempt.error == INTERRUPTED_ERROR for attempt in newest):
+            request_retry(connection, subscription_id, newest[0].at_ms)
+        else:  # what the receiver has asked for since stays
+            make_retries_due(connection, subscription_id)
+    return [None] * len(received)

@@ -219,18 +219,23 @@ class JobQueue:
                 self.shards.mark_lease_lost(job.queue, [job.concurrency_group])
         return marked
 
-    async def complete(self, job: Job, write: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item) -> None:
+    async def complete(self, job: Job, write: Callable[[Any, Sequence[Item]], Sequence[Any]], item: Item) -> bool:
         """Pass the item to a write that deletes the job with the state it changes; then free its ordering key.
 
         The write is repeated while the store cannot be reached: what has happened must be recorded.
+
+        Returns:
+            False if the lease was lost by then: another process may work the job again.
         """
         try:
             await self._database.join(write, item)
         except StoreUnavailable:
             await asyncio.sleep(STORE_RETRY_S)
             await self.write_until_reached(write, item)
+        was_held = self.is_lease_held(job)
         self.counts[job.queue].completed += 1
         self._end_job(job, is_retry=False)
+        return was_held
 
     async def complete_all(
         self, job_items: Sequence[tuple[Job, Item]], write: Callable[[Any, Sequence[Item]], Sequence[Any]]

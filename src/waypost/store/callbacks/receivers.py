@@ -120,6 +120,11 @@ def request_retry(connection: Connection, id: int, now_ms: int) -> bool:
     return True
 
 
+def make_retries_due(connection: Connection, id: int) -> None:
+    """Let the process that works the callbacks of a subscription look at once at those that it would try again later."""
+    enqueued_jobs(connection).due_groups.add((QueueName.CALLBACKS, live_group(id)))
+
+
 def rotate_signing_key(connection: Connection, id: int, old_key_until_ms: int | None) -> bool:
     """Raise the serial of a subscription's key; return False if it is deleted."""
     statement = update(subscriptions).where(subscriptions.c.id == id).values(key_serial=subscriptions.c.key_serial + 1)

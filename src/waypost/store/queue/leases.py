@@ -103,7 +103,8 @@ def _claim_shards(
     if len(free) < at_most:
         count = select(func.count()).select_from(leases).where(leases.c.queue == int(queue_name))
         if connection.execute(count).scalar_one() < SHARD_COUNT:  # its rows do not exist yet
-            connection.execute(_INSERT_SHARDS, {"queue": int(queue_name), "holder": NO_HOLDER})
+            added = {"queue": int(queue_name), "holder": NO_HOLDER, "last_shard": SHARD_COUNT - 1}
+            connection.execute(_INSERT_SHARDS, added)
             free = connection.execute(_FREE_SHARDS, parameters).all()
     if free:
         found = (leases.c.queue == int(queue_name), leases.c.shard.in_([row.shard for row in free]))
@@ -150,7 +151,9 @@ def delete_leases(connection: Connection) -> None:
 
 
 _SHARDS = select(literal_column("0", Integer).label("shard")).cte("shards", recursive=True)
-_ALL_SHARDS = _SHARDS.union_all(select(_SHARDS.c.shard + 1).where(_SHARDS.c.shard < SHARD_COUNT - 1))
+_ALL_SHARDS = _SHARDS.union_all(
+    select(_SHARDS.c.shard + 1).where(_SHARDS.c.shard < bindparam("last_shard", type_=Integer))
+)
 _INSERT_SHARDS: Final = (
     upsert(leases)
     .from_select(
