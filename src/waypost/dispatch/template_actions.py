@@ -11,7 +11,7 @@ from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import CallNotOffered, GetTemplate, ListTemplates, OperatorTemplate, TemplateDetail
-from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertain
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
 from waypost.notifications.template_sync import is_same_template
 from waypost.queue.context import StageContext
@@ -22,6 +22,8 @@ from waypost.store.queue.job_subjects import SubjectKind
 
 _TEXT_CHANGES: Final = {SubjectKind.TEMPLATE_EDIT, SubjectKind.TEMPLATE_REFRESH}
 """Jobs whose outcome may change the text of a template."""
+MAX_FETCHES: Final = 5
+"""How often the operator is asked for a template that it says it does not have: it may be too new to be found yet."""
 
 
 class TemplateActions:
@@ -31,6 +33,7 @@ class TemplateActions:
         self, context: StageContext, copies: MediaCopies, retries: OutboundRetries, admission: OperatorAdmission
     ) -> None:
         self._database, self._queue, self._directory = context.database, context.queue, context.directory
+        self._clock = context.clock
         self._operators = context.operators
         self._copies = copies
         self._outcomes = TemplateOutcomes(context.clock, context.ids)
@@ -65,10 +68,14 @@ class TemplateActions:
             return
         if isinstance(outcome, OutcomeUncertain):
             outcome = OperatorUnavailable(outcome.text)
+        is_fetch = kind is SubjectKind.TEMPLATE_REFRESH
+        if isinstance(outcome, OperatorRejected) and is_fetch and job.attempt + 1 < MAX_FETCHES:
+            outcome = OperatorUnavailable(outcome.text, outcome.code)
         if isinstance(outcome, OperatorUnavailable):
             self._admission.pause_peers(job, account, outcome)
             edit = template.pending_edit
-            if await self._retries.retry(job, template.modified_on_ms if edit is None else edit.at_ms, outcome):
+            changed_ms = template.modified_on_ms if edit is None else edit.at_ms
+            if await self._retries.retry(job, self._clock.now_ms() if is_fetch else changed_ms, outcome):
                 return
         item = TemplateOutcome(job.position, kind, template.id, app, account.id, outcome, template.modified_on_ms)
         await self._queue.complete(job, self._outcomes.record, item)

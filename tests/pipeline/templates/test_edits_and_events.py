@@ -1,7 +1,7 @@
 """The version that the operator has, while an edit of it is on its way, and after the operator has rejected it."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from aiohttp import web
@@ -11,6 +11,11 @@ from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.template_requests import edit_template, is_idle, read_template
+
+MISSING: Final = (
+    b'{"error": {"message": "Unsupported get request. Object with ID \'1\' does not exist", '
+    b'"type": "GraphMethodException", "code": 100, "error_subcode": 33, "fbtrace_id": "A"}}'
+)
 
 
 class EditHoldingProxy(OperatorProxy):
@@ -41,11 +46,23 @@ class EditHoldingProxy(OperatorProxy):
 
 
 class LateResponseProxy(EditHoldingProxy):
-    """Pass an edit on to the operator at once, and hold its response."""
+    """Pass an edit on to the operator at once, and hold its response.
+
+    Args:
+        missing_fetches: how often the operator says of a template that is fetched that it does not exist.
+    """
+
+    def __init__(self, missing_fetches: int) -> None:
+        super().__init__()
+        self.missing_fetches = missing_fetches
 
     async def _forward(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
+        is_template = request.path.rpartition("/")[2].isdecimal()
+        if is_template and request.method == "GET" and self.missing_fetches:
+            self.missing_fetches -= 1
+            return 400, {"Content-Type": "application/json"}, MISSING
         response = await OperatorProxy._forward(self, request, base_url)
-        if request.method == "POST" and request.path.rpartition("/")[2].isdecimal():
+        if is_template and request.method == "POST":
             await self.may_go.wait()
         return response
 
@@ -115,8 +132,11 @@ async def test_rejected_edit_leaves_the_approved_version_despite_an_approval_mea
     assert record["edit"]["status"] == "REJECTED"
 
 
-async def test_approval_that_comes_before_the_response_to_the_edit_is_not_lost(make_pipeline: Any) -> None:
-    proxy = LateResponseProxy()
+@pytest.mark.parametrize("missing_fetches", [0, 2])
+async def test_approval_that_comes_before_the_response_to_the_edit_is_not_lost(
+    make_pipeline: Any, missing_fetches: int
+) -> None:
+    proxy = LateResponseProxy(missing_fetches)
     pipeline: PipelineHarness = await make_pipeline(operator_proxy=proxy)
     template_id = await pipeline.approved_template()
     await poll_until(lambda: is_idle(pipeline))
@@ -131,6 +151,7 @@ async def test_approval_that_comes_before_the_response_to_the_edit_is_not_lost(m
     record = await read_template(pipeline, template_id)
     assert record["status"] == "APPROVED"
     assert "edit" not in record
+    assert proxy.missing_fetches == 0
 
 
 def proxy_of(pipeline: PipelineHarness) -> EditHoldingProxy:
