@@ -633,7 +633,11 @@ def replace_driver() -> None:
         connection.autocommit = False
 
     engine.set_up_session = set_up_session
-    engine.send_notification = lambda connection, *values: connection.execute("SELECT pg_notify(%s, %s)", values)
+    engine.send_notification = lambda connection, *values: connection.execute(
+        "SELECT pg_notify(%s, %s)",
+        values,
+        prepare=False,  # a round trip of its own, which notifies nobody
+    )
     engine.read_notifications = lambda connection: [notified.payload for notified in connection.notifies()]
 
     session_class: Any = PostgresSession
