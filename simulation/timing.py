@@ -221,6 +221,15 @@ def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange
     )
 
 
+def _failed_s(observed: Observed, one: Exchange) -> float:
+    """Return when an attempt had failed, as the service counts it: one that was cut short fails when it runs again."""
+    failed_s = min(one.ended_s or math.inf, one.began_s + GIVEN_UP_AFTER_S)
+    for from_s, to_s in sorted(observed.interruptions):
+        if from_s <= failed_s and to_s >= one.began_s:
+            failed_s = max(failed_s, to_s)
+    return failed_s
+
+
 def _check_recovery(observed: Observed, path: str, calls: list[Exchange], first: Exchange) -> Iterable[str]:
     """Check what follows the first callback that was received after an outage."""
     back_s = first.ended_s or 0
@@ -275,10 +284,11 @@ def _check_order_hold(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
             is_paused = terms.deleted_s is not None or any(to_s > first.began_s for _, to_s in terms.paused)
             if is_paused or first.began_s < replayed_s + EFFECT_S:  # or a second attempt proves no failure
                 continue
+            failed_s = _failed_s(observed, first)
             came_s = min((s.ended_s for s in statuses[newer[0].subject] if s.name == newer[0].event), default=sent_s)
             for one in [one.exchange for one in older]:
                 let_go_s = one.ended_s or one.began_s
-                is_last = (one.status or 0) >= 300 and one.began_s - first.began_s > max(
+                is_last = (one.status or 0) >= 300 and one.began_s - failed_s > max(
                     observed.order_hold_s, default=0
                 ) * SLOWEST_CLOCK
                 let_go_s += one.retry_after_s or 0  # its receiver asked for a pause
