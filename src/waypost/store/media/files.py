@@ -301,7 +301,7 @@ class IncomingFile:
 
 
 def _is_older(path: Path, before_ms: int) -> bool:
-    """Whether there is such a file, unchanged since before this time."""
+    """Return True if there is such a file, unchanged since before this time."""
     try:
         return path.stat().st_mtime_ns // 1_000_000 < before_ms
     except FileNotFoundError:
