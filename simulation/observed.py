@@ -96,7 +96,9 @@ class Observed:
     subscriptions: dict[str, SubscriptionTerms] = field(default_factory=dict)  # by the path of its URL
     jumps: list[tuple[float, float]] = field(default_factory=list)  # when, and by how many seconds the clock jumped
     interruptions: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was away
-    storage_failures: list[tuple[float, float]] = field(default_factory=list)  # from when to when the disk failed
+    storage_failures: list[tuple[float, float]] = field(
+        default_factory=list
+    )  # from when to when the disk or the server failed
     held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
     # what is marked in flight on disk, with the begin of its last request: since which look
     marks: dict[tuple[str, float], float] = field(default_factory=dict)

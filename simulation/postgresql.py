@@ -145,6 +145,9 @@ class DatabaseRun:
         choices: of the seed.
         monitor: a connection to another database of the server.
         clock: a file that the server's clock reads.
+
+    Attributes:
+        failures: from when to when the server was away, or a connection stood still.
     """
 
     def __init__(self, url: str, choices: Choices, monitor: psycopg.Connection[Any], clock: int) -> None:
@@ -162,6 +165,7 @@ class DatabaseRun:
         self._waiting: dict[SimulatedConnection, Condition] = {}  # for locks; their backends are stopped
         self._orphans: dict[int, asyncio.TimerHandle] = {}  # backends of killed processes that wait for locks
         self._away_until_s = self._heals_s = 0.0
+        self.failures: list[tuple[float, float]] = []
         self._reader: psycopg.Connection[Any] | None = None
         self.arrived = Condition()
 
@@ -236,8 +240,7 @@ class DatabaseRun:
         elif name == _LOST:
             connection.loses_response = True
         elif name == _AWAY:
-            self._away_until_s = asyncio.get_running_loop().time() + self._choices.pick("seconds", _AWAY_S, of=_AWAY)
-            self._heals_s = max(self._heals_s, self._away_until_s)
+            self._away_until_s = self._note_failure(self._choices.pick("seconds", _AWAY_S, of=_AWAY))
             for other in list(self._pids):
                 self.cut(other, by_server=True)
         else:
@@ -246,8 +249,15 @@ class DatabaseRun:
                 connection.pgconn.exec_(_CONFLICT % str(error.sqlstate).encode())
             raise error("a conflict of the simulation")
 
+    def _note_failure(self, for_s: float) -> float:
+        """Note that something stands still or is away for some seconds; return until when."""
+        now_s = asyncio.get_running_loop().time()
+        self.failures.append((now_s, now_s + for_s))
+        self._heals_s = max(self._heals_s, now_s + for_s)
+        return now_s + for_s
+
     def _stand_still(self, connection: SimulatedConnection, for_s: float) -> None:
-        self._heals_s = max(self._heals_s, asyncio.get_running_loop().time() + for_s)
+        self._note_failure(for_s)
         if connection.pgconn.transaction_status != TransactionStatus.IDLE and for_s > IDLE_TIMEOUT_S:
             self._sleep(IDLE_TIMEOUT_S)
             self.cut(connection, by_server=True)

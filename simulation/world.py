@@ -133,6 +133,8 @@ class World:
             SeededIds(self.clock, f"operator {choices.seed}"),
         )
         self._database = database
+        if database is not None:
+            database.failures = self.observed.storage_failures
         self._memory = MemoryCheck(choices)
         self._starts = 0
         url = None if database is None else database.url
