@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from sqlalchemy import Connection, MetaData, PrimaryKeyConstraint, Table
+from sqlalchemy.util import OrderedSet
 
 from waypost.store.tables import attempts, callbacks, inbound_webhooks, message_events, metadata
 
@@ -89,7 +90,11 @@ def build_schema(dialect: str) -> MetaData:
 def create_schema(connection: Connection) -> None:
     """Create every table in an empty store."""
     dialect = connection.dialect.name
-    build_schema(dialect).create_all(connection)
+    schema = build_schema(dialect)
+    for table in schema.tables.values():
+        # SQLAlchemy has them in a set: their order, and with it the pages of a file, would follow from addresses
+        table.indexes = OrderedSet(sorted(table.indexes, key=lambda index: str(index.name)))
+    schema.create_all(connection)
     if dialect != POSTGRESQL:
         return
     for partitioned in PARTITIONED_TABLES:
