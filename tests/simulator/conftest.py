@@ -47,13 +47,20 @@ class WebhookPost:
 
 @dataclass
 class Receiver:
-    """A business's webhook: stores POSTs and returns the configured statuses, 200 by default."""
+    """A business's webhook: stores POSTs and returns the configured statuses, 200 by default.
+
+    It responds once `may_respond` is set, as it is by default.
+    """
 
     uri: str = ""
     verify_token: str = "verify-me"
     posts: list[WebhookPost] = field(default_factory=list[WebhookPost])
     response_statuses: list[int] = field(default_factory=list[int])
     post_received: asyncio.Event = field(default_factory=asyncio.Event)
+    may_respond: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.may_respond.set()
 
     async def handle(self, request: web.Request) -> web.Response:
         if request.method == "GET":
@@ -63,6 +70,7 @@ class Receiver:
         status = self.response_statuses.pop(0) if self.response_statuses else 200
         self.posts.append(WebhookPost(await request.read(), dict(request.headers)))
         self.post_received.set()
+        await self.may_respond.wait()
         return web.Response(status=status)
 
     def changes(self, field_name: str = "messages") -> list[dict[str, Any]]:
@@ -165,13 +173,17 @@ class Bench:
         A delivery interrupted after its receiver has responded is sent once more, as it must be,
         and a test that counts would fail on a busy machine only.
         """
-        async with asyncio.timeout(HANGS_AFTER_S):
-            while self.simulator.busy:  # noqa: ASYNC110  there is no event for it
-                await asyncio.sleep(0.001)
+        await self.wait_until_idle()
         await self.stop()
         self.settings = replace(self.settings, **changes)
         self.simulator = Simulator(self.settings, self.clock, SeededIds(self.clock, "again"))
         await self.start()
+
+    async def wait_until_idle(self) -> None:
+        """Return when nothing is in flight."""
+        async with asyncio.timeout(HANGS_AFTER_S):
+            while self.simulator.busy:  # noqa: ASYNC110  there is no event for it
+                await asyncio.sleep(0.001)
 
     async def request(self, method: str, path: str, **more: Any) -> SimulatorResponse:
         async with self.http.request(method, self.base + path, **more) as response:
@@ -251,6 +263,12 @@ class Bench:
             while not is_ready(shown := (await self.control("GET", f"phones/{phone}")).body):
                 pass
         return shown
+
+    async def wait_for_account(self, is_ready: Callable[[dict[str, Any]], Any]) -> None:
+        """Return once `is_ready` is true of the first account, as shown by the control API."""
+        async with asyncio.timeout(HANGS_AFTER_S):
+            while not is_ready((await self.control("GET", "state")).body["accounts"][0]):
+                pass
 
     async def wait_until_drained(self) -> None:
         """Return when no webhook is waiting, now or later."""

@@ -159,6 +159,60 @@ async def test_retry_of_a_subscription_ends_with_it(slow: Bench, other_receiver:
     assert shown["failed_attempts"] == 0
 
 
+async def test_post_that_fails_after_its_subscription_ended_counts_for_nothing(
+    slow: Bench, other_receiver: Receiver
+) -> None:
+    await create_other_app(slow, other_receiver)
+    await slow.graph("POST", f"{WABA}/subscribed_apps", token=OTHER_TOKEN)
+    other_receiver.response_statuses = [500]
+    other_receiver.may_respond.clear()
+    await slow.send_from_phone("to a slow one")
+    await other_receiver.wait_until(lambda: other_receiver.posts)
+
+    await slow.graph("DELETE", f"{WABA}/subscribed_apps", token=OTHER_TOKEN)
+    other_receiver.may_respond.set()
+    await slow.wait_until_idle()
+    shown = (await slow.control("GET", "state")).body["accounts"][0]
+
+    assert (shown["failed_attempts"], shown["last_failure"]) == (0, None)
+
+
+async def test_post_that_fails_after_its_number_lost_its_webhook_url_counts_for_nothing(
+    slow: Bench, other_receiver: Receiver
+) -> None:
+    await override_webhook_url(slow, NUMBER_ID, other_receiver.uri)
+    other_receiver.response_statuses = [500]
+    other_receiver.may_respond.clear()
+    await slow.send_from_phone("to a slow one")
+    await other_receiver.wait_until(lambda: other_receiver.posts)
+
+    await override_webhook_url(slow, NUMBER_ID, "")
+    other_receiver.may_respond.set()
+    await slow.receiver.wait_until(slow.receiver.messages)
+    await slow.wait_until_idle()
+    shown = (await slow.control("GET", "state")).body["accounts"][0]
+
+    assert (shown["failed_attempts"], shown["last_failure"]) == (0, None)
+
+
+async def test_post_that_fails_at_a_former_webhook_url_does_not_delay_the_new_one(
+    slow: Bench, clock: ManualClock, other_receiver: Receiver
+) -> None:
+    slow.receiver.response_statuses = [500] * 3
+    await slow.send_from_phone("urgent")
+    await slow.wait_for_account(lambda account: account["failed_attempts"] == 2)
+    slow.receiver.may_respond.clear()
+    clock.advance(ms=500)
+    await slow.receiver.wait_until(lambda: len(slow.receiver.posts) == 3)
+
+    webhook = {"callback_uri": other_receiver.uri, "verify_token": other_receiver.verify_token}
+    changed = await slow.control("PUT", f"apps/{APP}/webhook", webhook)
+    slow.receiver.may_respond.set()
+
+    assert changed.status == 200, changed.body
+    await other_receiver.wait_until(other_receiver.messages)
+
+
 async def test_waiting_updates_go_to_the_account_when_a_number_loses_its_webhook_url(
     slow: Bench, other_receiver: Receiver
 ) -> None:

@@ -1,16 +1,13 @@
 """Webhooks: signatures, batches, order, retries, and restarts."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import aiohttp.web
 
 from tests.simulator.conftest import ANN, SECRET, WABA, Bench, Receiver, make_bench
 from tests.support.manual_clock import ManualClock
-from tests.support.polling import HANGS_AFTER_S
 from waypost.simulator import AccountSeed, NumberSeed
 
 HELLO = [{"type": "BODY", "text": "Hello there"}]
@@ -82,16 +79,16 @@ async def test_rejected_batch_is_retried_until_accepted(bench: Bench) -> None:
 async def test_retry_delays_grow_and_survive_a_restart(slow: Bench, clock: ManualClock) -> None:
     slow.receiver.response_statuses = [500] * 4
     await slow.send_from_phone()
-    await wait_for_account(slow, lambda account: account["failed_attempts"] == 2)
+    await slow.wait_for_account(lambda account: account["failed_attempts"] == 2)
     clock.advance(ms=500)
     await slow.receiver.wait_until(lambda: len(slow.receiver.posts) == 3)
-    await wait_for_account(slow, lambda account: account["failed_attempts"] == 3)
+    await slow.wait_for_account(lambda account: account["failed_attempts"] == 3)
 
     await slow.restart()
     state = await slow.control("GET", "state")
     clock.advance(ms=1000)
     await slow.receiver.wait_until(lambda: len(slow.receiver.posts) == 4)
-    await wait_for_account(slow, lambda account: account["failed_attempts"] == 4)
+    await slow.wait_for_account(lambda account: account["failed_attempts"] == 4)
     clock.advance(ms=2000)
     await slow.receiver.wait_until(lambda: len(slow.receiver.posts) == 5)
 
@@ -106,11 +103,11 @@ async def test_updates_older_than_seven_days_are_dropped(slow: Bench, clock: Man
     slow.receiver.response_statuses = [500, 500]
     await slow.send_from_phone()
     await slow.receiver.wait_until(lambda: len(slow.receiver.posts) == 2)
-    await wait_for_account(slow, lambda account: account["failed_attempts"] == 2)
+    await slow.wait_for_account(lambda account: account["failed_attempts"] == 2)
 
     clock.advance(ms=7 * 24 * 3600 * 1000 + 1)
 
-    await wait_for_account(slow, lambda account: account["updates_waiting"] == 0)
+    await slow.wait_for_account(lambda account: account["updates_waiting"] == 0)
     assert len(slow.receiver.posts) == 2
 
 
@@ -121,7 +118,7 @@ async def test_nothing_accepted_is_lost_by_a_restart(slow: Bench, clock: ManualC
     await slow.send_from_phone()
     created = await slow.create_template(HELLO)
     wamid = await slow.send_text(biz_opaque_callback_data="kept")
-    await wait_for_account(slow, lambda account: account["failed_attempts"] == 2)
+    await slow.wait_for_account(lambda account: account["failed_attempts"] == 2)
 
     await slow.restart()
     for _ in range(4):
@@ -148,7 +145,7 @@ async def test_nothing_accepted_is_lost_by_a_restart(slow: Bench, clock: ManualC
 async def test_waiting_updates_can_be_retried_at_once(slow: Bench) -> None:
     slow.receiver.response_statuses = [500, 500]
     await slow.send_from_phone()
-    await wait_for_account(slow, lambda account: account["failed_attempts"] == 2)
+    await slow.wait_for_account(lambda account: account["failed_attempts"] == 2)
 
     response = await slow.control("POST", f"accounts/{WABA}/retry")
     unknown = await slow.control("POST", "accounts/9/retry")
@@ -251,15 +248,6 @@ def _application(receiver: Receiver) -> aiohttp.web.Application:
 
 
 async def wait_until_all_sent(bench: Bench) -> None:
-    await wait_for_account(bench, lambda account: account["updates_waiting"] == 0)
+    await bench.wait_for_account(lambda account: account["updates_waiting"] == 0)
     state = await bench.control("GET", "state")
     assert state.body["counts"]["outbox"] == 0
-
-
-async def wait_for_account(bench: Bench, is_done: Callable[[dict[str, Any]], bool]) -> None:
-    async with asyncio.timeout(HANGS_AFTER_S):
-        while True:
-            state = await bench.control("GET", "state")
-            if is_done(state.body["accounts"][0]):
-                return
-            await asyncio.sleep(0.01)

@@ -148,7 +148,7 @@ async def _next_due_ms(state: SimulatorState) -> int | None:
 
 async def retry_now(state: SimulatorState, waba_id: str) -> None:
     """Delete an account's retries and deliver now: a callback URL has changed, or its owner requested it."""
-    app_ids = {retry.outlet.app_id for retry in _account_retries(state, waba_id)}
+    app_ids = dict.fromkeys(outlet.app_id for outlet in state.accounts.outlets((waba_id,)))
     await state.transact(lambda transaction: delete_retries(transaction, waba_id, *app_ids))
     start_loops(state, waba_id)
     state.outbox.wake_events[waba_id].set()
@@ -168,11 +168,8 @@ def find_retry(state: SimulatorState, outlet: Outlet) -> WebhookRetry | None:
 
 def worst_retry(state: SimulatorState, waba_id: str) -> WebhookRetry | None:
     """Return the retry of the account's outlet with the most failures in a row; None if none has failed."""
-    return max(_account_retries(state, waba_id), key=lambda retry: retry.attempts, default=None)
-
-
-def _account_retries(state: SimulatorState, waba_id: str) -> list[WebhookRetry]:
-    return [retry for _, _, retry in state.cached(WEBHOOK_RETRIES).items() if retry.outlet.waba_id == waba_id]
+    found = (find_retry(state, outlet) for outlet in state.accounts.outlets((waba_id,)))
+    return max((retry for retry in found if retry is not None), key=lambda retry: retry.attempts, default=None)
 
 
 async def _deliver(state: SimulatorState, served: Outlet, wake: asyncio.Event) -> int | None:
@@ -214,10 +211,7 @@ async def _deliver_due(state: SimulatorState, served: Outlet) -> int | None:
     if failure is None:
         await state.transact(partial(_delete_updates, batch, retry))
     else:
-        attempts = retry.attempts + 1 if retry else 1
-        next_ms = state.clock.now_ms() + round(RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1] * 1000)
-        failed = WebhookRetry(outlet, attempts, next_ms, failure)
-        await state.cached(WEBHOOK_RETRIES).save(failed, outlet.phone_number_id, _retry_owner(outlet))
+        await state.transact(partial(_store_failure, outlet, destination, retry, failure))
     await asyncio.sleep(settings.gather_ms / 1000)
     return None
 
@@ -245,6 +239,22 @@ def _delete_updates(batch: Sequence[PendingUpdate], retry: WebhookRetry | None, 
         transaction.run(drop)
     if retry is not None:
         transaction.delete(WEBHOOK_RETRIES, retry.outlet.phone_number_id, _retry_owner(retry.outlet))
+
+
+def _store_failure(
+    outlet: Outlet, destination: Destination, retry: WebhookRetry | None, failure: str, transaction: Transaction
+) -> None:
+    """Store an outlet's retry after a POST that failed.
+
+    If its retry was deleted or its callback URL changed during the POST, nothing is stored:
+    what failed says nothing about the new URL, which must not wait.
+    """
+    state, key, owner = transaction.state, outlet.phone_number_id, _retry_owner(outlet)
+    is_same_retry = transaction.find(WEBHOOK_RETRIES, key, owner) == retry
+    if is_same_retry and state.accounts.destination(outlet) == destination:
+        attempts = retry.attempts + 1 if retry else 1
+        next_ms = state.clock.now_ms() + round(RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1] * 1000)
+        transaction.save(WEBHOOK_RETRIES, WebhookRetry(outlet, attempts, next_ms, failure), key, owner)
 
 
 async def _post(state: SimulatorState, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
