@@ -4,16 +4,19 @@ import asyncio
 import hashlib
 import hmac
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from aiohttp import web
 
 from tests.support.builders import OPERATOR, is_event
+from tests.support.manual_clock import ServiceClock
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.template_requests import edit_template, is_idle, read_template
+
+MESSAGE_TTL_S: Final = 3600
 
 
 class OneSecondProxy(OperatorProxy):
@@ -21,11 +24,19 @@ class OneSecondProxy(OperatorProxy):
 
     Attributes:
         reviews: the bodies with status updates, in order.
+        failed_fetches: how many of the next fetches of a template fail: the operator is away.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.reviews: list[bytes] = []
+        self.failed_fetches = 0
+
+    async def _forward(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
+        if self.failed_fetches and request.method == "GET" and request.path.rpartition("/")[2].isdecimal():
+            self.failed_fetches -= 1
+            return 503, {"Content-Type": "application/json"}, b"{}"
+        return await super()._forward(request, base_url)
 
     async def _webhook(self, request: web.Request) -> web.StreamResponse:
         content = json.loads(await request.read())
@@ -64,6 +75,30 @@ async def test_second_approval_within_a_second_is_not_taken_for_the_first(one_se
     record = await read_template(one_second_pipeline, template_id)
     assert record["status"] == "APPROVED"
     assert record["data"].startswith("Hi {{1}}, may we come tomorrow?")
+
+
+async def test_template_is_fetched_once_the_operator_is_back_however_long_ago_it_changed(make_pipeline: Any) -> None:
+    proxy, clock = OneSecondProxy(), ServiceClock()
+    changes = {"message_ttl_s": MESSAGE_TTL_S}
+    pipeline: PipelineHarness = await make_pipeline(operator_proxy=proxy, clock=clock, changes=changes)
+    template_id = await pipeline.approved_template()
+    await pipeline.control("PUT", "settings", {"review_delay_ms": None})
+    await edit_template(pipeline, template_id)
+    await poll_until(lambda: read_template(pipeline, template_id), lambda record: record["status"] == "PENDING")
+    await poll_until(lambda: is_idle(pipeline))
+    clock.advance(ms=MESSAGE_TTL_S * 1000)
+    proxy.failed_fetches = 3
+
+    [operator_template] = (await pipeline.control("GET", "templates"))["templates"]
+    await pipeline.control("POST", f"templates/{operator_template['id']}/approve", {})
+
+    def is_approved_again() -> bool:
+        approvals = [callback for callback in pipeline.callbacks if callback["payload"].get("status") == "approved"]
+        return len(approvals) == 2
+
+    await pipeline.pass_time_until(is_approved_again)
+    assert proxy.failed_fetches == 0
+    assert (await read_template(pipeline, template_id))["status"] == "APPROVED"
 
 
 async def test_redelivered_approval_does_not_approve_the_edit_in_review(make_pipeline: Any) -> None:
