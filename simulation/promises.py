@@ -260,6 +260,8 @@ class Promises:
         )
         due_ms = [one.due_ms for one in (*jobs, *callbacks) if one.attempts]
         due_ms += [json.loads(body)["next_ms"] for (body,) in retries if outbox]
+        # After many crashes in a row a receiver may be left alone for longer than what waits for it
+        due_ms += [next_attempt_ms for _, is_active, next_attempt_ms in rows if is_active and next_attempt_ms]
         self.next_retry_ms = max(due_ms, default=0)
         # Callbacks to one that its partner has paused wait, also if it cannot resume it: it may not know its new token
         left = [*jobs, *(one for one in callbacks if one.source not in inactive)] or outbox
