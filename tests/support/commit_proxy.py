@@ -13,6 +13,12 @@ from enum import Enum
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
+import psycopg
+
+from tests.support.polling import HANGS_AFTER_S
+from tests.support.postgres import url_of
+from tests.support.store_locations import name_of
+
 COMMIT_QUERY: Final = b"COMMIT\0"
 """The body of a Query message that commits. Source: PostgreSQL's manual, "Message Formats", here and below."""
 BIND_COMMIT: Final = (b"\0waypost_commit\0", b"\0waypost_alone_")
@@ -42,6 +48,7 @@ class CommitProxy:
     _marks: list[bytes] = field(default_factory=list[bytes])
     _listening: socket.socket = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _pairs: "list[_Pair]" = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -83,6 +90,17 @@ class CommitProxy:
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
 
+    def end_connections(self) -> None:
+        """End every connection, by the server; return when the clients' ends are closed too."""
+        pairs = list(self._pairs)
+        with psycopg.connect(url_of(self.server_url, "postgres"), autocommit=True) as server:
+            server.execute(
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s",
+                (name_of(self.server_url),),
+            )
+        for pair in pairs:
+            assert pair.is_closed.wait(HANGS_AFTER_S), "the server has ended a connection, and the proxy has not"
+
     def _accept(self) -> None:
         parts = urlsplit(self.server_url)
         while True:
@@ -92,6 +110,7 @@ class CommitProxy:
             except OSError:
                 return
             pair = _Pair(self, client, server)
+            self._pairs.append(pair)
             for work in (pair.forward_requests, pair.forward_responses):
                 threading.Thread(target=work, daemon=True).start()
 
@@ -124,6 +143,7 @@ class _Pair:
     client: socket.socket
     server: socket.socket
     is_response_lost: bool = False
+    is_closed: threading.Event = field(default_factory=threading.Event)
 
     def forward_requests(self) -> None:
         """Forward messages; those of one pipeline together, so that a commit in it is lost with all of it."""
@@ -189,6 +209,7 @@ class _Pair:
                 with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
                 end.close()
+            self.is_closed.set()
 
 
 def is_commit(kind: bytes, messages: bytes) -> bool:

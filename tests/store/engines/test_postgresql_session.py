@@ -11,8 +11,7 @@ from sqlalchemy import Connection, insert, select, text
 
 from tests.support.commit_proxy import CommitLoss, CommitProxy, open_commit_proxy
 from tests.support.polling import poll_until
-from tests.support.postgres import url_of
-from tests.support.store_locations import Databases, name_of
+from tests.support.store_locations import Databases
 from waypost.store.bulk_statements import BulkDelete, BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import NOTIFICATIONS_MISSED, Database
@@ -329,7 +328,7 @@ async def test_deleted_keys_are_read_when_they_are_needed(database: Database) ->
 async def test_connection_that_broke_while_idle_is_replaced_before_anything_is_sent(
     database: Database, proxy: CommitProxy, unknown_commits: list[str]
 ) -> None:
-    end_connections(proxy)
+    proxy.end_connections()
 
     await run(database, partial(INSERT.run, rows=[("a", "1")]))
 
@@ -346,7 +345,7 @@ async def test_connection_that_breaks_before_the_last_round_trip_has_written_not
         attempts.append(1)
         INSERT.run(connection, [("a", "1")])
         if len(attempts) == 1:
-            end_connections(proxy)
+            proxy.end_connections()
         read_values(connection)
         UPDATE.run(connection, [("2", "a")])
 
@@ -367,7 +366,7 @@ async def test_connection_that_breaks_between_two_round_trips_has_written_nothin
         INSERT.run(connection, [("a", "1")])
         read_values(connection)
         if len(attempts) == 1:
-            end_connections(proxy)
+            proxy.end_connections()
         UPDATE.run(connection, [("2", "a")])
         read_values(connection)
 
@@ -421,12 +420,3 @@ async def test_outcome_is_unknown_when_the_connection_breaks_in_the_last_round_t
     assert await database.read(read_values) == expected
     await run(database, partial(INSERT.run, rows=[("b", "1")]))
     assert await database.read(read_values) == {**expected, "b": "1"}
-
-
-def end_connections(proxy: CommitProxy) -> None:
-    """End every connection to the database, by the server."""
-    with psycopg.connect(url_of(proxy.server_url, "postgres"), autocommit=True) as server:
-        server.execute(
-            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s",
-            (name_of(proxy.server_url),),
-        )
