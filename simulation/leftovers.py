@@ -34,7 +34,7 @@ def find_stale_marks(observed: Observed, ids: Iterable[tuple[str, int]]) -> Iter
         return
     now_s = asyncio.get_running_loop().time()
     restarted_s = max((ended_s for _, ended_s in observed.interruptions), default=0)
-    last = {key: one for one in observed.exchanges if (key := _subject(one))}
+    last = {key: one for one in observed.exchanges if (key := subject_of(one))}
     seen = [(key, last[key].began_s) for key in marked if key in last]
     observed.marks = {one: observed.marks.get(one, now_s) for one in seen}
     for (key, began_s), since_s in observed.marks.items():
@@ -43,7 +43,7 @@ def find_stale_marks(observed: Observed, ids: Iterable[tuple[str, int]]) -> Iter
             yield f"{key} is marked in flight, and its last request came at {began_s:.1f} s"
 
 
-def _subject(one: Exchange) -> str:
+def subject_of(one: Exchange) -> str:
     """Return the id of a callback, or of the message that is sent; empty for other requests."""
     if one.site == "operator" and one.path.endswith("/messages") and one.is_whole:
         return str(json.loads(one.body).get("biz_opaque_callback_data", "")).split(" ")[0]
