@@ -59,7 +59,9 @@ class MediaCopies:
             return NO_COPIES
         lines = {whole: handle_lines(whole) for whole in references}
         names = dict.fromkeys((*references, *(line for each in lines.values() for line in each)))
-        [known] = await self.find_copies([MediaReferences(partner_id, self._sample_location(account), tuple(names))])
+        query = MediaReferences(partner_id, self._sample_location(account), tuple(names))
+        find = partial(find_copies, with_expired=True)
+        [known] = await self._database.read(find, [query], self._clock.now_ms())
         joined = {
             whole: "\n".join(known.copies.get(line, line) for line in each)
             for whole, each in lines.items()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -60,6 +61,19 @@ async def test_upload_is_found_by_id_and_by_handle(database: Database) -> None:
     handle = SAMPLE.handle or ""
 
     assert (await find_media(database, SAMPLE.id, handle, "77")).missing == {SAMPLE.id: SAMPLE, handle: SAMPLE}
+
+
+async def test_expired_upload_is_found_for_a_template_until_it_is_deleted(database: Database) -> None:
+    query = MediaReferences(7, LOCATION, (SAMPLE.id,))
+    find, at_ms = partial(find_copies, with_expired=True), SAMPLE.expires_on_ms
+
+    [for_template] = await database.read(find, [query], at_ms)
+    [for_message] = await database.read(find_copies, [query], at_ms)
+    await database.join(lambda connection, _: [delete_expired_media(connection, at_ms)], None)
+    [deleted] = await database.read(find, [query], at_ms)
+
+    assert for_template.missing == {SAMPLE.id: SAMPLE}
+    assert for_message.missing == deleted.missing == {}
 
 
 async def test_uploads_are_keyed_by_the_reference_of_the_query(database: Database) -> None:

@@ -93,17 +93,24 @@ class KnownMediaCopies:
     missing: dict[str, UploadedMedia]  # ours that the operator does not have at the location, by reference
 
 
-def find_copies(connection: Connection, requests: Sequence[MediaReferences], now_ms: int) -> list[KnownMediaCopies]:
+def find_copies(
+    connection: Connection, requests: Sequence[MediaReferences], now_ms: int, *, with_expired: bool = False
+) -> list[KnownMediaCopies]:
     """Look up references of submissions, among the partner's own media only; expired media count as not ours.
 
     Two queries for all of them together, unless there are very many.
+
+    Args:
+        with_expired: also those that have expired and are still there: a template keeps its samples, and the next
+            sweep renews them.
     """
     names = sorted({name for request in requests for name in request.references})
     partners = {request.partner_id for request in requests if request.references}
     uploads: dict[tuple[int, str], UploadedMedia] = {}
     copies: dict[tuple[str, str], str] = {}
     for begin in range(0, len(names), MAX_QUERY_NAMES):
-        rows = connection.execute(_select_uploads(partners, names[begin : begin + MAX_QUERY_NAMES], now_ms)).all()
+        some = names[begin : begin + MAX_QUERY_NAMES]
+        rows = connection.execute(_select_uploads(partners, some, 0 if with_expired else now_ms)).all()
         for row in rows:
             upload = _read_media(row)
             uploads.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
