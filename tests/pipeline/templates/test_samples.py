@@ -71,7 +71,7 @@ async def test_each_of_several_handles_of_ours_is_replaced_by_a_handle_of_the_op
 
 
 @pytest.mark.both_engines
-async def test_edit_keeps_a_sample_whose_upload_has_expired(make_pipeline: Any) -> None:
+async def test_edit_before_the_sweep_keeps_a_sample_whose_upload_has_expired(make_pipeline: Any) -> None:
     clock = ServiceClock()
     pipeline: PipelineHarness = await make_pipeline(clock=clock)
     template_id = await pipeline.approved_template(
@@ -82,6 +82,7 @@ async def test_edit_keeps_a_sample_whose_upload_has_expired(make_pipeline: Any) 
         enableSample="true",
         mediaId=await upload(pipeline, "media"),
     )
+    pipeline.waypost.media_sweep.stop()  # the next sweep would renew the upload
     clock.advance(ms=31 * DAY_MS)
 
     await edit_template(pipeline, template_id, content="Look at that shoe.", example="Look at that shoe.")
