@@ -213,12 +213,11 @@ async def test_callback_that_another_process_has_delivered_is_not_sent_again_and
     assert sink.callbacks == [{"about": "ann", "turn": 1}]
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 async def test_callback_that_another_process_has_delivered_during_an_attempt_blocks_nothing(
     service: CallbackService, sink: CallbackSink, clock: ManualClock
 ) -> None:
     database = service.waypost.database
-    if database.is_exclusive:
-        pytest.skip("no other process is there")
     sink.choose_status = lambda attempt: 500 if attempt.value == {"about": "ann", "turn": 0} else 200
     sink.gate.clear()
     subscription = await service.subscribe(sink.url)
@@ -254,14 +253,13 @@ async def test_health_of_a_receiver_is_recorded_only_by_the_process_that_has_the
     assert (failing_since_ms is None) is not database.is_exclusive
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 @pytest.mark.parametrize(("error", "is_called_at_once"), [(INTERRUPTED_ERROR, True), (None, False)])
 async def test_success_that_is_recorded_late_ends_the_pause_of_a_receiver_after_an_attempt_that_was_cut_short(
     service: CallbackService, sink: CallbackSink, clock: ManualClock, error: str | None, is_called_at_once: bool
 ) -> None:
     """A pause that the receiver has asked for since, by a response, stays."""
     database = service.waypost.database
-    if database.is_exclusive:
-        pytest.skip("no other process is there")
     sink.choose_status = respond_in_turn(500, 200)
     subscription = await service.subscribe(sink.url)
     await service.emit_callbacks("ann")
@@ -287,13 +285,12 @@ async def test_success_that_is_recorded_late_ends_the_pause_of_a_receiver_after_
     assert pause == ((1, None, None) if is_called_at_once else (0, pause_end_ms, pause_end_ms))
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 async def test_success_that_is_recorded_after_the_lease_was_lost_lets_the_followers_go(
     service: CallbackService, sink: CallbackSink, clock: ManualClock, store_location: StoreLocation, tmp_path: Path
 ) -> None:
     """The next holder has read the callback as one that waits for another attempt."""
     database = service.waypost.database
-    if database.is_exclusive:
-        pytest.skip("no other process is there")
     sink.choose_status = respond_in_turn(500, 200)
     group = live_group(await service.subscribe(sink.url))
     await service.emit_callbacks("ann", "ann")

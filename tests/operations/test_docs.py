@@ -159,7 +159,7 @@ def test_shown_sample_works(method: str, path: str, language: str, running: Runn
     Only the name of a new template differs, and the host of a picture.
     """
     command = COMMANDS[language]
-    if shutil.which(command[0]) is None:
+    if shutil.which(command[0]) is None and not os.environ.get("CI"):
         pytest.skip(f"{command[0]} is not installed")
     [row] = [route for route in ROUTES if (route.method, route.path) == (method, path)]
     page_url = f"{running.running.base_url}/docs/{openapi.operation_id(row)}"
