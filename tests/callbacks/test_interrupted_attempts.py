@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, case, select, update
 
 from tests.support.callback_service import CallbackService
-from tests.support.callback_sink import CallbackSink, respond_in_turn
+from tests.support.callback_sink import CallbackSink, ReceivedCallback, respond_always, respond_in_turn
 from tests.support.manual_clock import ManualClock
 from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
@@ -58,6 +58,12 @@ async def wait_for_interrupted(service: CallbackService, callback_id: str, count
         return [attempt["error"] for attempt in await attempts_of(service, callback_id)].count(INTERRUPTED_ERROR)
 
     await poll_until(counted, lambda found: found == count)
+
+
+async def count_marked(service: CallbackService) -> int:
+    """Return how many callbacks are marked in flight on disk."""
+    states = await service.waypost.database.read(count_jobs_by_state, QueueName.CALLBACKS)
+    return states.get(JobState.IN_FLIGHT, 0)
 
 
 async def restart(service: CallbackService) -> None:
@@ -112,16 +118,35 @@ async def test_attempt_to_a_receiver_that_has_responded_before_counts_once_it_ta
     sink.gate.clear()
     await service.emit_callbacks("ben")
     await sink.wait_until(lambda: len(sink.requests) == 2)
-
-    async def marked() -> int:
-        states = await service.waypost.database.read(count_jobs_by_state, QueueName.CALLBACKS)
-        return states.get(JobState.IN_FLIGHT, 0)
-
-    await poll_until(marked)
+    await poll_until(partial(count_marked, service))
     await restart(service)
 
     await wait_for_interrupted(service, sink.requests[1].callback_id)
     assert [attempt["error"] for attempt in await attempts_of(service, sink.requests[0].callback_id)] == [None]
+
+
+async def test_attempt_before_its_time_that_is_cut_short_counts_at_once_after_a_restart(
+    service: CallbackService, sink: CallbackSink
+) -> None:
+    """The success of another callback made it due: on disk it is due minutes later."""
+    sink.choose_status = respond_always(500)
+    await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await service.pass_time_until(lambda: len(sink.requests) == 6, step_ms=1_000)
+
+    def respond_to_ben(request: ReceivedCallback) -> int:
+        if request.value["about"] == "ann":
+            sink.gate.clear()
+        return 200
+
+    sink.choose_status = respond_to_ben
+    await service.emit_callbacks("ben")
+    await service.pass_time_until(lambda: len(sink.requests) == 8, step_ms=1_000)
+    assert [request.value["about"] for request in sink.requests[6:]] == ["ben", "ann"]
+    await poll_until(partial(count_marked, service))
+    await restart(service)
+
+    await wait_for_interrupted(service, sink.requests[0].callback_id)
 
 
 async def test_each_restart_that_ends_an_attempt_doubles_the_time_to_the_next(

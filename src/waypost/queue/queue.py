@@ -445,21 +445,24 @@ class JobQueue:
                 group.more, group.is_reading = True, False
             raise
         for group, jobs in jobs_by_group:
-            self._clamp_future_due(queue_name, jobs)
+            self._correct_due(queue_name, jobs)
             group.end_read(jobs, real_ms=real_ms, transactions=read.transactions)
 
     def _poll_ms(self, queue_name: QueueName) -> int:
         """Return after how long a queue is searched again, in real time."""
         return KNOWN_POLL_MS if queue_name in self._fully_known else POLL_MS
 
-    def _clamp_future_due(self, queue_name: QueueName, jobs: Iterable[Job]) -> None:
-        """Make jobs due now whose due time must come from a clock that ran ahead: another process's, or ours."""
+    def _correct_due(self, queue_name: QueueName, jobs: Iterable[Job]) -> None:
+        """Make jobs due now whose due time means nothing now.
+
+        It comes from a clock that ran ahead, another process's or ours; or the job was in flight, and it is that of a
+        retry which was made due earlier, in the memory of the process that sent it.
+        """
         ahead_ms = self.plans[queue_name].ahead_ms
-        if ahead_ms is None:
-            return
         now_ms = self._clock.now_ms()
         for job in jobs:
-            if job.due_ms > now_ms + ahead_ms and not job.attempt and not job.defects:
+            is_ahead = ahead_ms is not None and job.due_ms > now_ms + ahead_ms and not job.attempt and not job.defects
+            if is_ahead or (job.was_in_flight and job.due_ms > now_ms):
                 job.due_ms = now_ms
 
     def _receive_wake_ups(self, appended: EnqueuedJobs) -> None:
@@ -482,7 +485,7 @@ class JobQueue:
         if queue_name not in self._fully_known:
             return False
         jobs = make_jobs(new_jobs)
-        self._clamp_future_due(queue_name, jobs)
+        self._correct_due(queue_name, jobs)
         groups = self._schedulers[queue_name].groups
         group_in_memory = groups.get(group)
         if group_in_memory is None:  # every group that has jobs in the store is known, so it has no others
