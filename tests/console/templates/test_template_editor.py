@@ -1,11 +1,12 @@
 """The template editor: it previews and checks the draft at once, and also works without scripts."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.async_api import Dialog, expect
+from playwright.async_api import Dialog, Route, expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.media_samples import sample
@@ -321,6 +322,28 @@ async def test_sample_is_uploaded_and_shown(tabs: Tabs) -> None:
     await page.locator("#preview img").wait_for()
     await expect(page.locator(".sample-there")).to_contain_text("a.png")
     assert await page.locator("#preview img").evaluate("one => one.complete && one.naturalWidth") > 0
+
+
+async def test_field_keeps_the_focus_if_the_form_changes_while_somebody_types(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Category", exact=True).select_option("MARKETING")
+    body, may_respond = page.get_by_role("textbox", name="Body", exact=True), asyncio.Event()
+    await body.fill("Hello ")
+    await expect(page.locator("#preview")).to_contain_text("Hello")
+
+    async def hold(route: Route) -> None:
+        await may_respond.wait()
+        await route.continue_()
+
+    await page.route(lambda url: url.endswith(NEW), hold)
+    await page.get_by_label("Type", exact=True).select_option("GIF")
+    await body.press("End")
+    may_respond.set()
+    await page.get_by_label("Sample GIF").wait_for(state="attached")
+
+    await page.keyboard.type("there")
+
+    await expect(body).to_have_value("Hello there")
 
 
 async def test_gif_is_written_with_its_video_and_url_and_edited(tabs: Tabs) -> None:

@@ -59,6 +59,8 @@ function showConnection(problem) {
 
 /** Replace, add or remove page elements. */
 export function put(pieces) {
+  const focused = document.activeElement;
+  const { selectionStart, selectionEnd } = focused;
   for (const piece of pieces) {
     const made = element(piece.html);
     const old = document.getElementById(piece.id);
@@ -69,6 +71,11 @@ export function put(pieces) {
     } else if (piece.into) {
       add(made, document.getElementById(piece.into), piece.at);
     }
+  }
+  if (!focused.isConnected && focused.id) { // made anew, because others came before it: the user may be typing
+    const made = document.getElementById(focused.id);
+    made?.focus({ preventScroll: true });
+    if (selectionStart != null) made?.setSelectionRange?.(selectionStart, selectionEnd);
   }
   readClock();
   showTimes();
