@@ -286,7 +286,8 @@ class Faults:
             kind = "threads are late"
             if self._choices.happens(kind, 0.15):
                 loop.thread_delay_s = self._choices.pick("each", _THREAD_DELAYS_S, of=kind)
-                await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=kind))
+                with self._observed.thread_delay():
+                    await asyncio.sleep(self._choices.pick("seconds", _MOMENTS_S, of=kind))
                 loop.thread_delay_s = 0.0
             await asyncio.sleep(_AWAY_EVERY_S)
 

@@ -99,6 +99,7 @@ class Observed:
     storage_failures: list[tuple[float, float]] = field(
         default_factory=list
     )  # from when to when the disk or the server failed
+    late_threads: list[tuple[float, float]] = field(default_factory=list)  # from when to when their calls began late
     held: list[tuple[float, float]] = field(default_factory=list)  # from when to when the service was on hold
     # what is marked in flight on disk, with the begin of its last request: since which look
     marks: dict[tuple[str, float], float] = field(default_factory=dict)
@@ -120,6 +121,12 @@ class Observed:
     def storage_failure(self) -> Generator[None]:
         """Record that the disk of the service fails while this lasts."""
         with _record(self.storage_failures):
+            yield
+
+    @contextlib.contextmanager
+    def thread_delay(self) -> Generator[None]:
+        """Record that threads get the processor late while this lasts."""
+        with _record(self.late_threads):
             yield
 
     def is_defect(self, run: Run) -> bool:

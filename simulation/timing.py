@@ -83,7 +83,8 @@ def _check_pauses(observed: Observed) -> Iterable[str]:
                 continue  # its connection was lost before the answer: the service has not read it
             until_s = one.ended_s + one.retry_after_s - GRACE_S
             early = [other.began_s for other in calls if one.ended_s + GRACE_S < other.began_s < until_s]
-            if early and not _was_disturbed(observed, one.began_s, until_s, changes):
+            sent_s = one.began_s - GRACE_S  # by a process that may have been killed before this arrived
+            if early and not _was_disturbed(observed, sent_s, until_s, changes):
                 yield f"{name} asked at {one.ended_s:.1f} s for {one.retry_after_s} s, and was called at {early}"
 
 
@@ -115,8 +116,8 @@ def _check_neighbours(observed: Observed, callbacks: list[CallbackSeen]) -> Iter
                 came_s = min((s.ended_s for s in statuses[subject] if s.name == one.event), default=None)
                 at_s = one.exchange.began_s
                 late_s = 0 if came_s is None else at_s - came_s
-                failures = observed.storage_failures
-                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, at_s - late_s, at_s, [*failures, *no_calls]):
+                slow = [*observed.storage_failures, *observed.late_threads, *no_calls]
+                if late_s > NEIGHBOUR_S and not _was_disturbed(observed, at_s - late_s, at_s, slow):
                     yield f"{path} waited {late_s:.1f} s for {one.event} of {subject}"
 
 

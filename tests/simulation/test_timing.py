@@ -28,6 +28,29 @@ def observe(*exchanges: Exchange) -> Observed:
     )
 
 
+def callback(number: int, to: str, began_s: float, status: int) -> Exchange:
+    payload: dict[str, object] = {
+        "destination": to,
+        "gsId": f"m{number}",
+        "id": f"m{number}",
+        "type": "read",
+        "payload": {},
+    }
+    body = json.dumps({"type": "message-event", "payload": payload}).encode()
+    headers = {"waypost-callback-id": str(number), "waypost-sequence": str(number)}
+    ended_s = began_s + 0.1
+    return Exchange("receiver 1", "POST", PATH, headers, began_s, body, is_whole=True, status=status, ended_s=ended_s)
+
+
+def webhook(began_s: float) -> Exchange:
+    """The recipient of message m2 has read it."""
+    came = {"status": "read", "biz_opaque_callback_data": "m2"}
+    value = {"messages": [], "statuses": [came]}
+    body = json.dumps({"entry": [{"changes": [{"field": "messages", "value": value}]}]}).encode()
+    runs = [Run(began_s, began_s + 0.1, 200)]
+    return Exchange("service", "POST", "/operator/webhook/1", {}, began_s, body, is_whole=True, runs=runs)
+
+
 def outage(again_s: float) -> list[Exchange]:
     """Three callbacks fail, the last one is received at 20 s, and the first two are tried again at a time."""
     failed = [attempt(callback_id, began_s, 500) for callback_id, began_s in (("a", 10), ("b", 11), ("c", 12))]
@@ -114,6 +137,27 @@ def test_receiver_is_called_before_the_end_of_its_pause_only_if_its_subscription
     assert bool(list(check_timing(observed, []))) is is_called_early
 
 
+def test_pause_that_only_a_killed_process_was_asked_for_is_not_kept() -> None:
+    """Its request was on its way when the process was killed."""
+    asked = attempt("a", 10, 429)
+    asked.retry_after_s = 10
+    observed = observe(asked, attempt("a", 15, 200))
+    observed.interruptions.append((9.8, 9.9))
+
+    assert list(check_timing(observed, [])) == []
+
+
+@pytest.mark.parametrize(("late_threads", "found"), [([], 1), ([(12, 14)], 0), ([(2, 4)], 1)])
+def test_healthy_receiver_waits_only_while_threads_are_late(
+    late_threads: list[tuple[float, float]], found: int
+) -> None:
+    observed = observe(webhook(10), callback(2, "1556", 16, 200))
+    observed.healthy_sites.add("receiver 1")
+    observed.late_threads += late_threads
+
+    assert len([*check_timing(observed, [])]) == found
+
+
 def test_number_that_sends_too_fast_is_found() -> None:
     app = AppAccount("Shop", "1555", 2, "100")
     path = "/v23.0/100/messages"
@@ -177,27 +221,8 @@ def test_hold_that_accepts_or_calls_is_found() -> None:
 def test_callbacks_that_wait_longer_than_the_order_is_held_are_found(sent_s: float, is_found: bool) -> None:
     """One fails from 0 s on, a callback to another recipient is received at 50 s, and the order is held for 60 s."""
 
-    def callback(number: int, to: str, began_s: float, status: int) -> Exchange:
-        payload: dict[str, object] = {
-            "destination": to,
-            "gsId": f"m{number}",
-            "id": f"m{number}",
-            "type": "read",
-            "payload": {},
-        }
-        body = json.dumps({"type": "message-event", "payload": payload}).encode()
-        headers = {"waypost-callback-id": str(number), "waypost-sequence": str(number)}
-        ended_s = began_s + 0.1
-        return Exchange(
-            "receiver 1", "POST", PATH, headers, began_s, body, is_whole=True, status=status, ended_s=ended_s
-        )
-
     failing = [callback(1, "1556", at_s, 400) for at_s in (0, 1, 6, 36, 156)]
-    came = {"status": "read", "biz_opaque_callback_data": "m2"}
-    value = {"messages": [], "statuses": [came]}
-    body = json.dumps({"entry": [{"changes": [{"field": "messages", "value": value}]}]}).encode()
-    webhook = Exchange("service", "POST", "/operator/webhook/1", {}, 2, body, is_whole=True, runs=[Run(2, 2.1, 200)])
-    observed = observe(*failing, callback(3, "1557", 50, 200), webhook, callback(2, "1556", sent_s, 200))
+    observed = observe(*failing, callback(3, "1557", 50, 200), webhook(2), callback(2, "1556", sent_s, 200))
     observed.order_hold_s.append(60)
 
     found = [problem for problem in check_timing(observed, []) if "waited until" in problem]
