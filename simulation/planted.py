@@ -8,6 +8,7 @@ kept: rows that were not run stay as they are there, each with the revision at w
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -25,6 +26,7 @@ from simulation.environment import NO_PYTHON, ROOT, find_python, make_environmen
 SOURCE: Final = ROOT / "src" / "waypost"
 TABLE: Final = Path(__file__).with_suffix(".toml")
 MAX_MESSAGE_CHARS: Final = 160
+RANDOM_NAME: Final = re.compile(r"\b(tmp|simulation-|incoming-)[a-z0-9_]{8}\b")  # of temporary files and folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ class Finder:
         message: str = result["broken"][0] if result["broken"] else ""
         if message.startswith("Traceback"):
             message = message.splitlines()[-1]  # of an exception
-        return result["first_failure"], message[:MAX_MESSAGE_CHARS], result["core_seconds"]
+        message = RANDOM_NAME.sub(r"\1*", message)[:MAX_MESSAGE_CHARS]  # each count tells it in the same words
+        return result["first_failure"], message, result["core_seconds"]
 
 
 def keep(findings: Sequence[Finding], messages: int, path: Path) -> None:

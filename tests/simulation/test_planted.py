@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from simulation.planted import SOURCE, TABLE, PlantedFault, read_faults
+from simulation.planted import RANDOM_NAME, SOURCE, TABLE, PlantedFault, read_faults
 
 FAULTS = read_faults()
 
@@ -27,6 +27,13 @@ def test_fault_that_no_seed_found_is_explained_in_its_row() -> None:
 
     assert missed == {fault.name: fault.not_found_because for fault in FAULTS if fault.name in missed}
     assert "" not in missed.values()
+
+
+def test_messages_of_found_faults_have_no_random_names() -> None:
+    """A fault that is counted again gets the same row."""
+    rows = json.loads(TABLE.with_suffix(".json").read_text(encoding="utf-8"))["faults"]
+
+    assert [row["name"] for row in rows if RANDOM_NAME.search(row["message"])] == []
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
