@@ -24,6 +24,8 @@ GIVEN_UP_AFTER_S: Final = 10
 MAY_HAVE_ARRIVED: Final = b"may have arrived"
 GRACE_S: Final = 0.5
 """A request that left before a response came may arrive so much later."""
+RESPONSE_TAKES_S: Final = 0.05
+"""Longest way of a response (a packet takes 20 ms at most): those of two connections may come in either order."""
 EFFECT_S: Final = 60
 """For so long a jump of the clock, or a person's request to retry, may change when something is due."""
 OUTAGE_FAILURES: Final = 3
@@ -217,8 +219,9 @@ def _has_failed_alone(observed: Observed, calls: list[Exchange], first: Exchange
         tried_s if tried_s < first.began_s else min(_known_s(observed, first, calls), *lost_s, *cut_short_s, math.inf)
     )
     held_s = until_s - tried_s + sum(max(0, jump_s) for _, jump_s in observed.jumps)
+    since_s = failed_s - RESPONSE_TAKES_S
     return held_s >= min(observed.order_hold_s, default=math.inf) and any(
-        one.status == 200 and failed_s <= (one.ended_s or 0) <= until_s for one in calls
+        one.status == 200 and since_s <= (one.ended_s or 0) <= until_s for one in calls
     )
 
 

@@ -109,7 +109,7 @@ def test_callback_keeps_its_own_schedule_only_if_others_succeeded_after_it_had_f
     assert bool(list(check_timing(observed, []))) is is_found
 
 
-@pytest.mark.parametrize(("received_s", "is_found"), [(9, True), (30, False)])
+@pytest.mark.parametrize(("received_s", "is_found"), [(9, True), (9.99, False), (30, False)])
 def test_callback_that_overtakes_one_that_has_not_failed_alone_is_found(received_s: float, *, is_found: bool) -> None:
     times_s = (("ben", 1, received_s, 200), ("ann", 1, 10, 500), ("ann", 2, 100, 200), ("ann", 1, 200, 200))
     attempts = [attempt(f"{recipient} {number}", at_s, status) for recipient, number, at_s, status in times_s]
