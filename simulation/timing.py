@@ -183,16 +183,20 @@ def _check_recoveries(observed: Observed) -> Iterable[str]:
         known_s = partial(_known_s, observed, calls=calls)
         ended = sorted((one for one in calls if one.ended_s is not None), key=known_s)
         last = {one.headers["waypost-callback-id"]: one for one in calls}
-        failures, before_s = 0, 0.0
+        failures, before_s, failed_s, received_s = 0, 0.0, -math.inf, -math.inf
         for one in ended:
             ended_s = known_s(one)
             if any(from_s <= ended_s and to_s >= before_s for from_s, to_s in observed.interruptions):
                 failures = 0  # a process that starts knows of none
             before_s = ended_s
             is_success = one.status == 200 and last[one.headers["waypost-callback-id"]] is one
-            if is_success and failures >= OUTAGE_FAILURES:
+            if not is_success:
+                failures += ended_s - received_s > RESPONSE_TAKES_S  # else the service may have learnt of it before
+                failed_s = ended_s
+                continue
+            if failures >= OUTAGE_FAILURES and ended_s - failed_s > RESPONSE_TAKES_S:
                 yield from _check_recovery(observed, path, calls, one)
-            failures = 0 if is_success else failures + 1
+            failures, received_s = 0, ended_s
 
 
 def _known_s(observed: Observed, one: Exchange, calls: list[Exchange]) -> float:

@@ -85,6 +85,15 @@ def test_callbacks_after_an_outage_may_wait_for_a_reason(excuse: str) -> None:
     assert list(check_timing(observed, [])) == []
 
 
+@pytest.mark.parametrize(("failed_s", "received_s"), [(12, 9.98), (19.98, 9)])
+def test_failure_beside_a_success_may_have_been_known_before_or_after_it(failed_s: float, received_s: float) -> None:
+    """Then the service has seen two failures in a row, which are no outage."""
+    failed = [attempt(callback_id, began_s, 500) for callback_id, began_s in (("a", 10), ("b", 11), ("c", failed_s))]
+    received = [attempt(callback_id, at_s, 200) for callback_id, at_s in (("d", received_s), ("e", 20), ("a", 40))]
+
+    assert list(check_timing(observe(*failed, *received), [])) == []
+
+
 def test_response_that_comes_late_counts_when_the_service_had_given_up() -> None:
     """Two failures in a row are no outage, whenever the receiver answers to an attempt before them."""
     late = attempt("a", 1, 500)
