@@ -187,7 +187,7 @@ class Faults:
                 seconds = self._choices.pick("seconds", _SLOW_S, of=kind)
                 self._tasks.append(asyncio.create_task(self._repeat_later(application, scope, body, seconds)))
             case Fault.HALF:
-                await application(scope, receive, _half(send))
+                await application(scope, receive, halve_response(send))
                 for transport in self._of_client(scope["client"]):
                     transport.close()
                 while (await receive())["type"] != "http.disconnect":
@@ -353,14 +353,17 @@ def _delayed(send: Any, seconds: float) -> Any:
     return send_later
 
 
-def _half(send: Any) -> Any:
+def halve_response(send: Any) -> Any:
+    """Return a `send` that leaves out half of the body, but not of its length."""
+
     async def send_half(message: Any) -> None:
         if message["type"] == "http.response.body":
             body = message.get("body", b"")
             message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
         else:
             headers = [(name, value) for name, value in message["headers"] if name != b"content-length"]
-            message = {**message, "headers": [*headers, (b"content-length", b"10000")]}
+            length = max(10_000, *(int(value) for name, value in message["headers"] if name == b"content-length"), 0)
+            message = {**message, "headers": [*headers, (b"content-length", b"%d" % length)]}
         await send(message)
 
     return send_half
