@@ -362,7 +362,7 @@ def halve_response(send: Any) -> Any:
             message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
         else:
             headers = [(name, value) for name, value in message["headers"] if name != b"content-length"]
-            length = max(10_000, *(int(value) for name, value in message["headers"] if name == b"content-length"), 0)
+            length = max([10_000, *(int(value) for name, value in message["headers"] if name == b"content-length")])
             message = {**message, "headers": [*headers, (b"content-length", b"%d" % length)]}
         await send(message)
 
